@@ -1,0 +1,2 @@
+//! The `ocelli` command.
+fn main() {}

@@ -1,0 +1,55 @@
+//! Where samples come from. A [`Source`] is a fixed, indexable set of rows; reading a row may fail, and a row
+//! that fails is a *skipped sample*: it never stops a run and never changes the order of the others.
+
+use thiserror::Error;
+
+/// One picture and its caption, as the model will see them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Sample {
+    /// `size x size` pixels, RGB, 8 bits a channel, row by row (HWC).
+    pub pixels: Vec<u8>,
+    /// The caption, cleaned (line breaks are one space, no white space at either end), never empty.
+    pub caption: String,
+}
+
+/// Why a row cannot be used. `reason` is a stable, machine-readable word such as `truncated`.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+#[error("{place}: {reason}: {detail}")]
+pub struct BadSample {
+    /// A stable word: `empty_file`, `not_an_image`, `truncated`, `corrupt`, `too_many_pixels`,
+    /// `bad_base64`, `empty_caption`, `read_error`, ...
+    pub reason: &'static str,
+    /// What was found, for a person.
+    pub detail: String,
+    /// Where: file and row, as a person would look for it.
+    pub place: String,
+}
+
+/// A fixed set of rows. Row numbers are `0..len()`, including rows that turn out bad.
+pub trait Source: Send + Sync {
+    /// How many rows there are.
+    fn len(&self) -> usize;
+
+    /// True if there is no row.
+    fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Number of characters (Unicode scalar values) of the cleaned caption of `row`, known without decoding
+    /// a picture; 0 if the row is known to be unusable. Padded lengths are computed from this, so that all
+    /// ranks agree on them.
+    fn caption_chars(&self, row: usize) -> usize;
+
+    /// The cleaned caption of `row`.
+    fn caption(&self, row: usize) -> Result<String, BadSample>;
+
+    /// Reads `row` and scales its picture to `size x size`.
+    fn read(&self, row: usize, size: usize) -> Result<Sample, BadSample>;
+
+    /// What and where, for the log: `csv images/inputs.csv (3 rows)`.
+    fn describe(&self) -> String;
+
+    /// A 64-bit fingerprint of the content that decides what a row is (not of decoding options), kept in
+    /// snapshots so that a resume on other data is noticed.
+    fn fingerprint(&self) -> u64;
+}
