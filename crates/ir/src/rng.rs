@@ -25,9 +25,9 @@ pub fn philox(mut c: [u32; 4], mut k: [u32; 2]) -> [u32; 4] {
 /// A 64-bit hash of a name, the same on every platform and in every version: FNV-1a, then the
 /// finaliser of splitmix64, so that names that differ in one letter give unrelated keys.
 pub fn hash_name(name: &str) -> u64 {
-    let fnv = name.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |h, b| {
-        (h ^ u64::from(b)).wrapping_mul(0x0000_0100_0000_01b3)
-    });
+    let fnv = name
+        .bytes()
+        .fold(0xcbf2_9ce4_8422_2325_u64, |h, b| (h ^ u64::from(b)).wrapping_mul(0x0000_0100_0000_01b3));
     mix(fnv)
 }
 
@@ -52,7 +52,7 @@ pub struct Stream {
 impl Stream {
     /// The stream of `name` under `seed`.
     pub fn new(seed: u64, name: &str) -> Self {
-        Self::keyed(mix(seed ^ 0x0ce1_11_5eed).wrapping_add(hash_name(name)))
+        Self::keyed(mix(seed ^ 0x0ce1_115e_ed00).wrapping_add(hash_name(name)))
     }
 
     /// The stream of a 64-bit key of the caller's own.

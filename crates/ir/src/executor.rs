@@ -1,0 +1,138 @@
+//! What a device must offer. `train` and `cli` know devices through these traits alone.
+
+use crate::plan::Plan;
+use crate::{DType, Op, SlotId, StateSpec, TensorType, View};
+use std::fmt::Debug;
+use std::sync::Arc;
+use thiserror::Error;
+
+/// What an executor tells the passes about itself. Passes ask this, never a device by name.
+pub trait Target: Send + Sync {
+    /// A short name for messages: `cpu`.
+    fn name(&self) -> &str;
+
+    /// True if the executor has a kernel for this op at these types. Without one the op runs by its reference
+    /// evaluation, slowly: `explain` names it, and a test counts such launches.
+    fn has_kernel(&self, op: &Op, inputs: &[TensorType]) -> bool;
+
+    /// True if the kernel of `op` reads this view as its input number `input` without a copy. Views without
+    /// gaps are always read.
+    fn reads_view(&self, op: &Op, input: usize, view: &View) -> bool;
+
+    /// True if the kernel of `op` writes this view as its output number `output`. Views without gaps are
+    /// always written.
+    fn writes_view(&self, op: &Op, output: usize, view: &View) -> bool;
+
+    /// Offsets in the arena are multiples of this many bytes; a power of two.
+    fn alignment(&self) -> usize;
+}
+
+/// Something that went wrong on a device.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+pub enum ExecError {
+    /// Memory could not be had.
+    #[error(
+        "{device}: cannot allocate {bytes} bytes for {what}; try a smaller trainer_config.train_batch_size"
+    )]
+    OutOfMemory {
+        /// Name of the device.
+        device: String,
+        /// What the memory was for.
+        what: String,
+        /// How much was asked for.
+        bytes: usize,
+    },
+    /// The host gave or asked for the wrong thing.
+    #[error("program '{program}': {message}")]
+    Misuse {
+        /// Name of the program.
+        program: String,
+        /// What does not fit.
+        message: String,
+    },
+    /// The executor lacks something the plan needs.
+    #[error("program '{program}': {op} cannot run on {device}: {message}")]
+    Unsupported {
+        /// Name of the program.
+        program: String,
+        /// Name of the op.
+        op: String,
+        /// Name of the device.
+        device: String,
+        /// What is missing.
+        message: String,
+    },
+}
+
+/// Parameters, moments, counters: one buffer a slot, at fixed addresses for the life of the state (rule 1).
+pub trait State: Send + Debug {
+    /// The slots.
+    fn spec(&self) -> &Arc<StateSpec>;
+
+    /// Copies a slot to the host: little-endian, row-major, `ty.bytes()` bytes.
+    ///
+    /// # Errors
+    /// If the device fails.
+    fn read(&self, slot: SlotId) -> Result<Vec<u8>, ExecError>;
+
+    /// Overwrites a slot.
+    ///
+    /// # Errors
+    /// If the number of bytes is not the slot's, or the device fails.
+    fn write(&mut self, slot: SlotId, bytes: &[u8]) -> Result<(), ExecError>;
+
+    /// For the executor that made it.
+    fn as_any(&mut self) -> &mut dyn std::any::Any;
+}
+
+/// A plan made ready to run.
+pub trait Program: Send + Debug {
+    /// The plan it runs.
+    fn plan(&self) -> &Plan;
+
+    /// Runs once. `inputs` are the bytes of [`Plan::inputs`], in order.
+    ///
+    /// # Errors
+    /// If an input has the wrong size, the state is another executor's, or the device fails.
+    fn run(&mut self, state: &mut dyn State, inputs: &[&[u8]]) -> Result<(), ExecError>;
+
+    /// Copies an output of the last run to the host, until any other program has run.
+    ///
+    /// # Errors
+    /// If there is no such output, or the device fails.
+    fn output(&self, index: usize) -> Result<Vec<u8>, ExecError>;
+}
+
+/// A device that runs plans.
+pub trait Executor: Send + Sync {
+    /// What the passes may ask.
+    fn target(&self) -> &dyn Target;
+
+    /// A state with every slot at its start under `seed`.
+    ///
+    /// # Errors
+    /// If memory cannot be had.
+    fn new_state(&self, spec: &Arc<StateSpec>, seed: u64) -> Result<Box<dyn State>, ExecError>;
+
+    /// Makes a plan ready to run. All programs of an executor share one arena.
+    ///
+    /// # Errors
+    /// If the plan needs what the executor lacks, or memory cannot be had.
+    fn load(&self, plan: Plan) -> Result<Box<dyn Program>, ExecError>;
+}
+
+/// Host types of elements.
+pub trait Element: Copy + Default + Send + Sync + 'static {
+    /// The dtype that stores it.
+    const DTYPE: DType;
+}
+
+impl Element for f32 {
+    const DTYPE: DType = DType::F32;
+}
+impl Element for u32 {
+    const DTYPE: DType = DType::U32;
+}
+impl Element for u8 {
+    const DTYPE: DType = DType::U8;
+}

@@ -1,0 +1,226 @@
+//! The graph: a list of nodes in an order that respects their inputs, built by plain Rust code.
+//!
+//! Invariants: a node's inputs are made by earlier nodes; types are inferred once, when a node is added; nodes
+//! are never changed, passes build new graphs. A `state_read` sees the slot as it was when the program
+//! started; a `state_write` takes effect when it ends; a slot is written at most once.
+
+use crate::ops::{self, Op};
+use crate::{SlotId, StateSpec, TensorType};
+use std::fmt;
+use std::panic::Location;
+use std::sync::Arc;
+use thiserror::Error;
+
+/// A value: one output of one node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Value(pub(crate) u32);
+
+impl Value {
+    /// Index into [`Graph::values`].
+    pub fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// What is known of a value.
+#[derive(Clone, Debug)]
+pub struct ValueInfo {
+    /// Shape and dtype.
+    pub ty: TensorType,
+    /// Index of the node that makes it.
+    pub node: usize,
+    /// Which of the node's outputs it is.
+    pub output: usize,
+}
+
+/// An operation applied to values.
+#[derive(Clone, Debug)]
+pub struct Node {
+    /// What it does.
+    pub op: Op,
+    /// Its arguments.
+    pub inputs: Vec<Value>,
+    /// What it makes.
+    pub outputs: Vec<Value>,
+    /// Path of the module it was built in, such as `decoder.blocks.0.attn`.
+    pub scope: Arc<str>,
+}
+
+/// A node that cannot be built, or a gradient that cannot be taken. Names the op, the module and the line of
+/// the model.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+#[error("{op} in '{scope}' ({file}:{line}): {message}")]
+pub struct GraphError {
+    /// Name of the op.
+    pub op: &'static str,
+    /// Path of the module.
+    pub scope: String,
+    /// Source file that asked for it.
+    pub file: &'static str,
+    /// Line in that file.
+    pub line: u32,
+    /// What is wrong, with the shapes found.
+    pub message: String,
+}
+
+/// A program under construction, or as passes see it.
+#[derive(Clone, Debug, Default)]
+pub struct Graph {
+    nodes: Vec<Node>,
+    values: Vec<ValueInfo>,
+    outputs: Vec<(String, Value)>,
+    scope: Vec<String>,
+    path: Arc<str>,
+}
+
+impl Graph {
+    /// An empty graph.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// The nodes, inputs before users.
+    pub fn nodes(&self) -> &[Node] {
+        &self.nodes
+    }
+
+    /// All values, by index.
+    pub fn values(&self) -> &[ValueInfo] {
+        &self.values
+    }
+
+    /// Named results, in the order they were declared.
+    pub fn outputs(&self) -> &[(String, Value)] {
+        &self.outputs
+    }
+
+    /// The type of a value.
+    pub fn ty(&self, v: Value) -> &TensorType {
+        &self.values[v.index()].ty
+    }
+
+    /// The shape of a value, copied.
+    pub fn shape(&self, v: Value) -> Vec<usize> {
+        self.ty(v).shape.0.clone()
+    }
+
+    /// Path of the module being built.
+    pub fn scope(&self) -> &str {
+        &self.path
+    }
+
+    /// Builds what `f` adds inside the module `name` (dotted names open several levels).
+    pub fn scoped<T>(&mut self, name: impl Into<String>, f: impl FnOnce(&mut Self) -> T) -> T {
+        self.scope.push(name.into());
+        self.path = self.scope.join(".").into();
+        let out = f(self);
+        self.scope.pop();
+        self.path = self.scope.join(".").into();
+        out
+    }
+
+    /// Builds what `f` adds under exactly the path `path`: for passes, whose nodes belong to the module of the
+    /// node they come from.
+    pub fn at_path<T>(&mut self, path: &Arc<str>, f: impl FnOnce(&mut Self) -> T) -> T {
+        let before = std::mem::replace(&mut self.path, path.clone());
+        let out = f(self);
+        self.path = before;
+        out
+    }
+
+    /// Adds a node and returns all its outputs.
+    ///
+    /// # Errors
+    /// If the op's shape rule refuses the inputs.
+    #[track_caller]
+    pub fn many(&mut self, op: impl Into<Op>, inputs: &[Value]) -> Result<Vec<Value>, GraphError> {
+        let op = op.into();
+        let types: Vec<&TensorType> = inputs.iter().map(|&v| self.ty(v)).collect();
+        let out = op.infer(&types).map_err(|m| self.error(op.name(), m))?;
+        let node = self.nodes.len();
+        let outputs = (0..out.len()).map(|i| Value((self.values.len() + i) as u32)).collect::<Vec<_>>();
+        self.values.extend(out.into_iter().enumerate().map(|(output, ty)| ValueInfo { ty, node, output }));
+        let scope = self.path.clone();
+        self.nodes.push(Node { op, inputs: inputs.to_vec(), outputs: outputs.clone(), scope });
+        Ok(outputs)
+    }
+
+    /// Adds a node and returns its first output.
+    ///
+    /// # Errors
+    /// If the op's shape rule refuses the inputs.
+    #[track_caller]
+    pub fn one(&mut self, op: impl Into<Op>, inputs: &[Value]) -> Result<Value, GraphError> {
+        Ok(self.many(op, inputs)?[0])
+    }
+
+    /// A program input of a name and type, filled by the host before each run.
+    pub fn input(&mut self, name: &str, ty: TensorType) -> Value {
+        self.source(ops::Input { name: name.into(), ty }.into())
+    }
+
+    /// The contents of a state slot as the program starts. This node *is* the use of a parameter (rule 8).
+    pub fn read(&mut self, spec: &StateSpec, slot: SlotId) -> Value {
+        self.source(ops::StateRead { slot, ty: spec.get(slot).ty.clone() }.into())
+    }
+
+    /// Makes `value` the contents of a slot when the program ends.
+    ///
+    /// # Errors
+    /// If the types differ.
+    #[track_caller]
+    pub fn write(&mut self, spec: &StateSpec, slot: SlotId, value: Value) -> Result<(), GraphError> {
+        self.many(ops::StateWrite { slot, ty: spec.get(slot).ty.clone() }, &[value]).map(|_| ())
+    }
+
+    /// Declares a named result, which the host may read after a run.
+    pub fn output(&mut self, name: &str, value: Value) {
+        self.outputs.push((name.to_string(), value));
+    }
+
+    /// The op that makes a value.
+    pub fn producer(&self, v: Value) -> &Node {
+        &self.nodes[self.values[v.index()].node]
+    }
+
+    /// An error at the place that called the builder.
+    #[track_caller]
+    pub fn error(&self, op: &'static str, message: impl Into<String>) -> GraphError {
+        let at = Location::caller();
+        GraphError {
+            op,
+            scope: self.path.to_string(),
+            file: at.file(),
+            line: at.line(),
+            message: message.into(),
+        }
+    }
+
+    /// A node without inputs, whose shape rule cannot fail.
+    pub(crate) fn source(&mut self, op: Op) -> Value {
+        let node = self.nodes.len();
+        let value = Value(self.values.len() as u32);
+        let ty = op
+            .infer(&[])
+            .unwrap_or_else(|m| unreachable!("{} has no rule to break: {m}", op.name()))
+            .remove(0);
+        self.values.push(ValueInfo { ty, node, output: 0 });
+        self.nodes.push(Node { op, inputs: vec![], outputs: vec![value], scope: self.path.clone() });
+        value
+    }
+}
+
+impl fmt::Display for Graph {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for node in &self.nodes {
+            let outs: Vec<String> =
+                node.outputs.iter().map(|v| format!("%{} {}", v.0, self.ty(*v))).collect();
+            let ins: Vec<String> = node.inputs.iter().map(|v| format!("%{}", v.0)).collect();
+            writeln!(f, "{:<44} = {}({})   [{}]", outs.join(", "), node.op, ins.join(", "), node.scope)?;
+        }
+        for (name, v) in &self.outputs {
+            writeln!(f, "output {name} = %{}", v.0)?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,52 @@
+//! `div`: The quotient `a / b`.
+
+use super::common::{binary_gradients, eval_binary, infer_binary, per_output, sample_binary};
+use crate::op::{Fill, Gen, Gradients, Inferred, OpDef, Sample, Vjp};
+use crate::tensor::{Real, Tensor};
+use crate::{Graph, GraphError, TensorType, Value};
+
+/// The quotient `a / b`. Shapes broadcast as in NumPy.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Div;
+
+impl OpDef for Div {
+    const NAME: &'static str = "div";
+
+    fn infer(&self, inputs: &[&TensorType]) -> Inferred {
+        infer_binary(inputs)
+    }
+
+    fn eval<R: Real>(&self, inputs: &[&Tensor<R>]) -> Vec<Tensor<R>> {
+        eval_binary(inputs, |a, b| a / b)
+    }
+
+    fn vjp(&self, cx: &mut Vjp<'_>) -> Gradients {
+        // d(a/b) = da / b - (a/b) db / b
+        let dy = cx.only(0)?;
+        let (b, y) = (cx.inputs[1], cx.outputs[0]);
+        let da = cx.g.div(dy, b)?;
+        let minus = cx.g.constant(-1.0, cx.g.ty(dy).dtype);
+        let scaled = cx.g.mul(da, y)?;
+        let db = cx.g.mul(scaled, minus)?;
+        binary_gradients(cx, da, db)
+    }
+
+    fn sample(g: &mut Gen) -> Sample {
+        sample_binary(g, Self, Fill::Range(0.5, 2.0))
+    }
+
+    fn flops(&self, _: &[&TensorType], outputs: &[&TensorType]) -> u64 {
+        per_output(outputs, 1)
+    }
+}
+
+impl Graph {
+    /// The quotient `a / b`.
+    ///
+    /// # Errors
+    /// If the shapes do not broadcast or the dtypes differ.
+    #[track_caller]
+    pub fn div(&mut self, a: Value, b: Value) -> Result<Value, GraphError> {
+        self.one(Div, &[a, b])
+    }
+}

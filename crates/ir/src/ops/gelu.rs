@@ -1,0 +1,46 @@
+//! `gelu`: The exact GELU, `x / 2 (1 + erf(x / sqrt 2))` (Hendrycks and Gimpel 2016), not its tanh approximation.
+
+use super::common::{eval_unary, infer_unary, per_output, sample_unary};
+use crate::op::{Fill, Gen, Gradients, Inferred, OpDef, Sample, Vjp};
+use crate::tensor::{Real, Tensor};
+use crate::{Graph, GraphError, TensorType, Value};
+
+/// The exact GELU, `x / 2 (1 + erf(x / sqrt 2))` (Hendrycks and Gimpel 2016), not its tanh approximation.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Gelu;
+
+impl OpDef for Gelu {
+    const NAME: &'static str = "gelu";
+
+    fn infer(&self, inputs: &[&TensorType]) -> Inferred {
+        infer_unary(inputs)
+    }
+
+    fn eval<R: Real>(&self, inputs: &[&Tensor<R>]) -> Vec<Tensor<R>> {
+        eval_unary(inputs, |x: R| R::of(0.5 * x.f64() * (1.0 + libm::erf(x.f64() * std::f64::consts::FRAC_1_SQRT_2))))
+    }
+
+    fn vjp(&self, cx: &mut Vjp<'_>) -> Gradients {
+        let dy = cx.only(0)?;
+        Ok(vec![Some(cx.g.one(crate::ops::GeluGrad, &[cx.inputs[0], dy])?)])
+    }
+
+    fn sample(g: &mut Gen) -> Sample {
+        sample_unary(g, Self, Fill::Normal)
+    }
+
+    fn flops(&self, _: &[&TensorType], outputs: &[&TensorType]) -> u64 {
+        per_output(outputs, 12)
+    }
+}
+
+impl Graph {
+    /// The exact GELU, `x / 2 (1 + erf(x / sqrt 2))` (Hendrycks and Gimpel 2016), not its tanh approximation.
+    ///
+    /// # Errors
+    /// If `x` is not a float tensor.
+    #[track_caller]
+    pub fn gelu(&mut self, x: Value) -> Result<Value, GraphError> {
+        self.one(Gelu, &[x])
+    }
+}

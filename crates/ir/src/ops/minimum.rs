@@ -1,0 +1,45 @@
+//! `minimum`: The smaller of `a` and `b`.
+
+use super::common::{eval_binary, infer_binary, per_output, sample_binary};
+use crate::op::{Fill, Gen, Gradients, Inferred, OpDef, Sample, Vjp};
+use crate::tensor::{Real, Tensor};
+use crate::{Graph, GraphError, TensorType, Value};
+
+/// The smaller of `a` and `b`. Shapes broadcast as in NumPy.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Minimum;
+
+impl OpDef for Minimum {
+    const NAME: &'static str = "minimum";
+
+    fn infer(&self, inputs: &[&TensorType]) -> Inferred {
+        infer_binary(inputs)
+    }
+
+    fn eval<R: Real>(&self, inputs: &[&Tensor<R>]) -> Vec<Tensor<R>> {
+        eval_binary(inputs, |a: R, b| if b < a { b } else { a })
+    }
+
+    fn vjp(&self, cx: &mut Vjp<'_>) -> Gradients {
+        cx.none("it bounds scalars such as the clip factor; no loss depends on it")
+    }
+
+    fn sample(g: &mut Gen) -> Sample {
+        Sample { differentiable: vec![], ..sample_binary(g, Self, Fill::Normal) }
+    }
+
+    fn flops(&self, _: &[&TensorType], outputs: &[&TensorType]) -> u64 {
+        per_output(outputs, 1)
+    }
+}
+
+impl Graph {
+    /// The smaller of `a` and `b`.
+    ///
+    /// # Errors
+    /// If the shapes do not broadcast or the dtypes differ.
+    #[track_caller]
+    pub fn minimum(&mut self, a: Value, b: Value) -> Result<Value, GraphError> {
+        self.one(Minimum, &[a, b])
+    }
+}

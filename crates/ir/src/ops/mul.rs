@@ -1,0 +1,48 @@
+//! `mul`: The product `a b`.
+
+use super::common::{binary_gradients, eval_binary, infer_binary, per_output, sample_binary};
+use crate::op::{Fill, Gen, Gradients, Inferred, OpDef, Sample, Vjp};
+use crate::tensor::{Real, Tensor};
+use crate::{Graph, GraphError, TensorType, Value};
+
+/// The product `a b`. Shapes broadcast as in NumPy.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Mul;
+
+impl OpDef for Mul {
+    const NAME: &'static str = "mul";
+
+    fn infer(&self, inputs: &[&TensorType]) -> Inferred {
+        infer_binary(inputs)
+    }
+
+    fn eval<R: Real>(&self, inputs: &[&Tensor<R>]) -> Vec<Tensor<R>> {
+        eval_binary(inputs, |a, b| a * b)
+    }
+
+    fn vjp(&self, cx: &mut Vjp<'_>) -> Gradients {
+        let dy = cx.only(0)?;
+        let (a, b) = (cx.inputs[0], cx.inputs[1]);
+        let (da, db) = (cx.g.mul(dy, b)?, cx.g.mul(dy, a)?);
+        binary_gradients(cx, da, db)
+    }
+
+    fn sample(g: &mut Gen) -> Sample {
+        sample_binary(g, Self, Fill::Normal)
+    }
+
+    fn flops(&self, _: &[&TensorType], outputs: &[&TensorType]) -> u64 {
+        per_output(outputs, 1)
+    }
+}
+
+impl Graph {
+    /// The product `a b`.
+    ///
+    /// # Errors
+    /// If the shapes do not broadcast or the dtypes differ.
+    #[track_caller]
+    pub fn mul(&mut self, a: Value, b: Value) -> Result<Value, GraphError> {
+        self.one(Mul, &[a, b])
+    }
+}
