@@ -1,0 +1,200 @@
+//! Run folders: `<root>/<config>-<YYYYmmdd-HHMMSS>/`, one for each run.
+//!
+//! Invariants: a folder belongs to the one run that created it, even when two start in the same second; every file in it
+//! is written whole; a run is recognised by its `run.json`, not by its folder's name.
+use std::{
+    fs, io,
+    path::{Path, PathBuf},
+    time::SystemTime,
+};
+
+use jiff::{Timestamp, ZonedDateTime, tz::TimeZone};
+use serde::{Deserialize, Serialize};
+
+mod latest;
+
+pub use latest::latest_run_with_snapshot;
+
+use crate::snapshot::{SnapshotError, WriteError, write_whole};
+
+/// File that marks a run folder.
+pub const RUN_FILE: &str = "run.json";
+/// Runs that may start in one second under one name.
+const MAX_SAME_SECOND: u32 = 10_000;
+
+/// What `run.json` holds.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RunInfo {
+    /// The preset's name, as given to `--config-name`.
+    pub config_name: String,
+    /// Identifies the run everywhere; no two runs share one.
+    pub run_id: String,
+    /// Local time of creation with its offset (RFC 3339).
+    pub created: String,
+    /// Version of the program that created the folder.
+    pub ocelli_version: String,
+    /// `trainer_config.snapshot_dir`: absolute, or relative to the run folder.
+    pub snapshot_dir: PathBuf,
+}
+
+/// The folder of one run.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RunDir {
+    path: PathBuf,
+    info: RunInfo,
+}
+
+/// A run folder could not be made, filled or searched.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum RunDirError {
+    /// The system refused to create it.
+    #[error("cannot create the run folder {}: {source}. Choose another folder for runs", path.display())]
+    Create {
+        /// The folder that was to be.
+        path: PathBuf,
+        /// The system's reason.
+        source: io::Error,
+    },
+    /// A file in it could not be written.
+    #[error(transparent)]
+    Write(#[from] WriteError),
+    /// The folder of runs could not be listed.
+    #[error("cannot list the runs in {}: {source}", path.display())]
+    List {
+        /// The folder.
+        path: PathBuf,
+        /// The system's reason.
+        source: io::Error,
+    },
+    /// The newest snapshot cannot be used, or a folder of snapshots cannot be read.
+    #[error(transparent)]
+    Snapshot(#[from] SnapshotError),
+}
+
+impl RunDir {
+    /// Creates a new folder under `root` for a run of `config_name` that starts `now`.
+    ///
+    /// If a run of this name started in the same second, `-2`, `-3` and so on is appended.
+    ///
+    /// # Errors
+    /// [`RunDirError`] if the folder or its `run.json` cannot be written.
+    pub fn create(
+        root: &Path,
+        config_name: &str,
+        snapshot_dir: &Path,
+        now: SystemTime,
+    ) -> Result<Self, RunDirError> {
+        let fail = |path: &Path, source| RunDirError::Create { path: path.to_path_buf(), source };
+        fs::create_dir_all(root).map_err(|e| fail(root, e))?;
+        let time = local_time(now);
+        let base = format!("{}-{}", as_folder_name(config_name), time.strftime("%Y%m%d-%H%M%S"));
+        let name = claim(root, &base).map_err(|e| fail(&root.join(&base), e))?;
+        let info = RunInfo {
+            config_name: config_name.to_string(),
+            // The same name may arise under another root or on another machine.
+            run_id: format!("{name}-{:08x}", salt(now)),
+            created: time.strftime("%Y-%m-%dT%H:%M:%S%:z").to_string(),
+            ocelli_version: env!("CARGO_PKG_VERSION").to_string(),
+            snapshot_dir: snapshot_dir.to_path_buf(),
+        };
+        let run = RunDir { path: root.join(name), info };
+        let text = serde_json::to_vec_pretty(&run.info).map_err(|e| fail(&run.path, e.into()))?;
+        run.write_whole(RUN_FILE, &text)?;
+        Ok(run)
+    }
+
+    /// The folder.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// What its `run.json` holds.
+    pub fn info(&self) -> &RunInfo {
+        &self.info
+    }
+
+    /// Where the run's snapshots go: an absolute `snapshot_dir` as it is, a relative one within the folder.
+    pub fn snapshot_dir(&self) -> PathBuf {
+        self.path.join(&self.info.snapshot_dir)
+    }
+
+    /// Writes a file of the folder, wholly or not at all.
+    ///
+    /// # Errors
+    /// [`WriteError`], after which nothing has changed under that name.
+    pub fn write_whole(&self, name: &str, bytes: &[u8]) -> Result<(), WriteError> {
+        write_whole(&self.path.join(name), bytes)
+    }
+}
+
+/// All run folders under `root`, in no order; an absent root has none. Folders without a readable `run.json` are not
+/// run folders.
+///
+/// # Errors
+/// [`RunDirError::List`] if `root` cannot be listed.
+pub fn runs(root: &Path) -> Result<Vec<RunDir>, RunDirError> {
+    let fail = |source| RunDirError::List { path: root.to_path_buf(), source };
+    let entries = match fs::read_dir(root) {
+        Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        other => other.map_err(fail)?,
+    };
+    let mut found = Vec::new();
+    for entry in entries {
+        let path = entry.map_err(fail)?.path();
+        let text = fs::read(path.join(RUN_FILE)).unwrap_or_default();
+        if let Ok(info) = serde_json::from_slice(&text) {
+            found.push(RunDir { path, info });
+        }
+    }
+    Ok(found)
+}
+
+/// Local time, or UTC where the system's time zone is not known.
+fn local_time(now: SystemTime) -> ZonedDateTime {
+    let time = Timestamp::try_from(now).unwrap_or(Timestamp::UNIX_EPOCH);
+    time.to_zoned_datetime(TimeZone::try_system().unwrap_or(TimeZone::UTC))
+}
+
+/// Creates the folder `base`, `base-2`, ... under `root`: the first that nobody has. Creation is exclusive.
+fn claim(root: &Path, base: &str) -> io::Result<String> {
+    for n in 1..=MAX_SAME_SECOND {
+        let name = if n == 1 { base.to_string() } else { format!("{base}-{n}") };
+        match fs::create_dir(root.join(&name)) {
+            Ok(()) => return Ok(name),
+            Err(e) if e.kind() == io::ErrorKind::AlreadyExists => {}
+            Err(e) => return Err(e),
+        }
+    }
+    Err(io::Error::new(io::ErrorKind::AlreadyExists, "too many runs of this name started in this second"))
+}
+
+/// A config's name with everything that could leave the folder or trouble a shell replaced.
+fn as_folder_name(config_name: &str) -> String {
+    let safe = |c: char| if c.is_ascii_alphanumeric() || "._-".contains(c) { c } else { '_' };
+    let name: String = config_name.chars().map(safe).collect();
+    name.trim_start_matches('.').to_string()
+}
+
+/// Some bits that differ between machines and moments.
+fn salt(now: SystemTime) -> u32 {
+    let nanos = now.duration_since(SystemTime::UNIX_EPOCH).map_or(0, |d| d.subsec_nanos());
+    nanos ^ std::process::id().rotate_left(16)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_stay_within_the_root() {
+        assert_eq!(as_folder_name("coco_train"), "coco_train");
+        assert_eq!(as_folder_name("../../etc/x y"), "_.._etc_x_y");
+    }
+
+    #[test]
+    fn a_time_before_1970_is_no_panic() {
+        let early = SystemTime::UNIX_EPOCH - std::time::Duration::from_secs(1 << 50);
+        assert!(local_time(early).year() >= 1969);
+    }
+}
