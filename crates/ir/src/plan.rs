@@ -24,6 +24,9 @@ pub enum Place {
 pub struct Operand {
     /// The memory it lies in.
     pub place: Place,
+    /// Identity of the contents: operands of one number hold one tensor (or views of it). Only the verifier
+    /// looks at it, to see that nothing was overwritten before its last reader.
+    pub contents: u32,
     /// Which elements, counted from the start of `place`.
     pub view: View,
     /// Type of an element.
