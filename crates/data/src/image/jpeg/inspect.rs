@@ -1,0 +1,270 @@
+//! The structure of a JPEG file: markers, sizes, scans. Finds out whether every block of the picture is in
+//! the file, at the cost of a Huffman pass; no pixel is computed.
+
+use super::bits::Stop;
+use super::huffman::Table;
+use super::scan::{Broken, Header, Part, Tables, next_marker, read_scan};
+use crate::image::{DecodeOptions, Reject, check_size};
+
+/// What a whole file holds.
+pub(super) struct Found<'a> {
+    pub(super) width: u32,
+    pub(super) height: u32,
+    /// The TIFF block of the first EXIF segment.
+    pub(super) exif: Option<&'a [u8]>,
+    /// Whether the file ends as it should.
+    pub(super) end_marker: bool,
+}
+
+/// A colour component of the frame.
+pub(super) struct Component {
+    id: u8,
+    /// Horizontal and vertical sampling factor, 1 to 4.
+    pub(super) h: usize,
+    pub(super) v: usize,
+    /// Blocks in a row of `coded`.
+    pub(super) stride: usize,
+    /// Progressive only: for each block, which coefficients are not zero.
+    pub(super) coded: Vec<u64>,
+    /// For each coefficient, the lowest bit sent so far; [`UNSENT`] before the first scan.
+    sent: [u8; 64],
+}
+
+const UNSENT: u8 = u8::MAX;
+
+/// More scans than any encoder writes; each costs a pass over all blocks, so hostile files have a limit.
+const MAX_SCANS: usize = 100;
+
+impl Component {
+    /// Blocks of this component in a coded unit of an interleaved scan.
+    pub(super) fn blocks_in_unit(&self) -> usize {
+        self.h * self.v
+    }
+}
+
+/// The frame header.
+pub(super) struct Frame {
+    pub(super) progressive: bool,
+    pub(super) width: usize,
+    pub(super) height: usize,
+    pub(super) h_max: usize,
+    pub(super) v_max: usize,
+    pub(super) components: Vec<Component>,
+}
+
+impl Frame {
+    /// Coded units of an interleaved scan, across and down.
+    pub(super) fn units(&self) -> (usize, usize) {
+        (self.width.div_ceil(8 * self.h_max), self.height.div_ceil(8 * self.v_max))
+    }
+
+    /// Whether every coefficient of every component has been sent to its last bit.
+    fn complete(&self) -> bool {
+        self.components.iter().all(|c| c.sent.iter().all(|low| *low == 0))
+    }
+
+    /// Whether there is something of every component. A progressive file may, by its maker's choice, leave
+    /// out detail; if it then ends properly, it is whole.
+    fn usable(&self) -> bool {
+        self.components.iter().all(|c| c.sent[0] != UNSENT)
+    }
+}
+
+/// Walks through the file.
+pub(super) fn inspect<'a>(bytes: &'a [u8], opts: &DecodeOptions) -> Result<Found<'a>, Reject> {
+    let mut walk =
+        Walk { bytes, opts, frame: None, tables: Tables::default(), interval: 0, scans: 0, exif: None };
+    let end_marker = walk.run()?;
+    let Some(frame) = walk.frame else {
+        return Err(Reject::corrupt("there is no picture between the start and the end marker"));
+    };
+    let (width, height) = (frame.width as u32, frame.height as u32);
+    Ok(Found { width, height, exif: walk.exif, end_marker })
+}
+
+struct Walk<'a, 'o> {
+    bytes: &'a [u8],
+    opts: &'o DecodeOptions,
+    frame: Option<Frame>,
+    tables: Tables,
+    /// Coded units between restart markers; 0 for none.
+    interval: usize,
+    scans: usize,
+    exif: Option<&'a [u8]>,
+}
+
+impl<'a> Walk<'a, '_> {
+    /// Goes from marker to marker. True if the end marker is there.
+    fn run(&mut self) -> Result<bool, Reject> {
+        let mut at = 2;
+        while let Some(marker_at) = next_marker(self.bytes, at) {
+            let marker = self.bytes[marker_at + 1];
+            at = marker_at + 2;
+            match marker {
+                0xd9 if self.frame.as_ref().is_none_or(Frame::usable) => return Ok(true),
+                0xd9 => return Err(Reject::truncated("the end marker comes before the last scan")),
+                0x01 | 0xd0..=0xd8 => {}
+                _ => {
+                    let Some(body) = segment(self.bytes, at) else { break };
+                    at += 2 + body.len();
+                    at = self.segment(marker, body, at)?;
+                }
+            }
+        }
+        match &self.frame {
+            Some(frame) if frame.complete() => Ok(false),
+            Some(_) => {
+                Err(Reject::truncated(format!("the file ends at byte {}, in the picture", self.bytes.len())))
+            }
+            None => {
+                Err(Reject::truncated(format!("the file ends at byte {}, in its header", self.bytes.len())))
+            }
+        }
+    }
+
+    /// Reads one segment; `at` is the byte behind it. Returns where to go on.
+    fn segment(&mut self, marker: u8, body: &'a [u8], at: usize) -> Result<usize, Reject> {
+        match marker {
+            0xc0..=0xc2 => self.frame_header(marker == 0xc2, body)?,
+            0xc4 => self.huffman_tables(body)?,
+            0xc3 | 0xc5..=0xc7 | 0xc9..=0xcf => {
+                let detail = "arithmetic, lossless and hierarchical JPEG are not read: convert it";
+                return Err(Reject::new("unsupported_format", detail));
+            }
+            0xda => return self.scan(body, at),
+            0xdd => match body {
+                [a, b] => self.interval = usize::from(u16::from_be_bytes([*a, *b])),
+                _ => return Err(Reject::corrupt("the restart interval has a wrong length")),
+            },
+            0xe1 if self.exif.is_none() => self.exif = body.strip_prefix(b"Exif\0\0"),
+            _ => {}
+        }
+        Ok(at)
+    }
+
+    fn frame_header(&mut self, progressive: bool, body: &[u8]) -> Result<(), Reject> {
+        let [precision, h1, h0, w1, w0, count, parts @ ..] = body else {
+            return Err(Reject::corrupt("the frame header is too short"));
+        };
+        if self.frame.is_some() {
+            return Err(Reject::corrupt("there are two frame headers"));
+        }
+        let (width, height) = (u16::from_be_bytes([*w1, *w0]), u16::from_be_bytes([*h1, *h0]));
+        check_size(width.into(), height.into(), self.opts)?;
+        if *precision != 8 || !matches!(count, 1 | 3 | 4) {
+            let detail = format!("{precision}-bit JPEG with {count} channels is not read: convert it");
+            return Err(Reject::new("unsupported_format", detail));
+        }
+        if parts.len() != usize::from(*count) * 3 {
+            return Err(Reject::corrupt("the frame header has a wrong length"));
+        }
+        let components: Vec<Component> = parts.chunks_exact(3).map(component).collect::<Result<_, _>>()?;
+        let h_max = components.iter().map(|c| c.h).max().unwrap_or(1);
+        let v_max = components.iter().map(|c| c.v).max().unwrap_or(1);
+        let (width, height) = (width.into(), height.into());
+        let mut frame = Frame { progressive, width, height, h_max, v_max, components };
+        if progressive {
+            let (across, down) = frame.units();
+            for c in &mut frame.components {
+                c.stride = across * c.h;
+                c.coded = vec![0; across * c.h * down * c.v];
+            }
+        }
+        self.frame = Some(frame);
+        Ok(())
+    }
+
+    fn huffman_tables(&mut self, mut body: &[u8]) -> Result<(), Reject> {
+        let bad = || Reject::corrupt("a Huffman table is damaged");
+        while let Some((class, rest)) = body.split_first() {
+            let (counts, rest) = rest.split_first_chunk::<16>().ok_or_else(bad)?;
+            let total = counts.iter().map(|c| usize::from(*c)).sum();
+            let symbols = rest.get(..total).ok_or_else(bad)?;
+            let tables = match class >> 4 {
+                0 => &mut self.tables.dc,
+                1 => &mut self.tables.ac,
+                _ => return Err(bad()),
+            };
+            *tables.get_mut(usize::from(class & 15)).ok_or_else(bad)? =
+                Some(Table::new(counts, symbols).ok_or_else(bad)?);
+            body = &rest[total..];
+        }
+        Ok(())
+    }
+
+    fn scan(&mut self, body: &[u8], at: usize) -> Result<usize, Reject> {
+        let Some(frame) = &mut self.frame else {
+            return Err(Reject::corrupt("a scan comes before the frame header"));
+        };
+        self.scans += 1;
+        if self.scans > MAX_SCANS {
+            return Err(Reject::corrupt(format!("there are more than {MAX_SCANS} scans")));
+        }
+        let header = scan_header(body, frame)?;
+        let end = read_scan(self.bytes, at, &header, frame, &self.tables, self.interval)
+            .map_err(|broken| broken_off(self.bytes, &broken, frame.height))?;
+        for part in &header.parts {
+            frame.components[part.component].sent[header.band.0..=header.band.1].fill(header.low);
+        }
+        Ok(end)
+    }
+}
+
+/// The body of a segment whose length field is at byte `at`.
+fn segment(bytes: &[u8], at: usize) -> Option<&[u8]> {
+    let length = bytes.get(at..at + 2).map(|l| usize::from(u16::from_be_bytes([l[0], l[1]])))?;
+    bytes.get(at + 2..at + length.max(2))
+}
+
+fn component(part: &[u8]) -> Result<Component, Reject> {
+    let (h, v) = (usize::from(part[1] >> 4), usize::from(part[1] & 15));
+    if !(1..=4).contains(&h) || !(1..=4).contains(&v) {
+        return Err(Reject::corrupt(format!("sampling factors {h} x {v} do not exist")));
+    }
+    Ok(Component { id: part[0], h, v, stride: 0, coded: Vec::new(), sent: [UNSENT; 64] })
+}
+
+fn scan_header(body: &[u8], frame: &Frame) -> Result<Header, Reject> {
+    let bad = |what: &str| Reject::corrupt(format!("a scan header is damaged: {what}"));
+    let (count, rest) = body.split_first().ok_or_else(|| bad("it is empty"))?;
+    let (parts, tail) = rest.split_at_checked(usize::from(*count) * 2).ok_or_else(|| bad("its length"))?;
+    let [first, last, bits] = *tail else { return Err(bad("its length")) };
+    let mut header =
+        Header { parts: Vec::new(), band: (first.into(), last.into()), high: bits >> 4, low: bits & 15 };
+    for pair in parts.chunks_exact(2) {
+        let component =
+            frame.components.iter().position(|c| c.id == pair[0]).ok_or_else(|| bad("its components"))?;
+        let (dc, ac) = (usize::from(pair[1] >> 4), usize::from(pair[1] & 15));
+        if dc > 3 || ac > 3 || header.parts.iter().any(|p| p.component == component) {
+            return Err(bad("its components"));
+        }
+        header.parts.push(Part { component, dc, ac });
+    }
+    if header.parts.is_empty() {
+        return Err(bad("it has no component"));
+    }
+    if !frame.progressive {
+        // Sequential files send everything at once; what stands here is of no consequence.
+        (header.band, header.high, header.low) = ((0, 63), 0, 0);
+    } else if header.band.0 > header.band.1
+        || header.band.1 > 63
+        || (header.band.0 == 0) != (header.band.1 == 0)
+        || (header.band.0 > 0 && header.parts.len() > 1)
+    {
+        return Err(bad("its band of coefficients"));
+    }
+    Ok(header)
+}
+
+/// Says why a scan could not be read to its end.
+fn broken_off(bytes: &[u8], broken: &Broken, height: usize) -> Reject {
+    let place = format!("row {} of {height}, near byte {}", broken.row, broken.at);
+    let next = next_marker(bytes, broken.at).map(|at| bytes[at + 1]);
+    match (broken.stop, next) {
+        (Stop::NoData, None | Some(0xd9)) => Reject::truncated(format!("the picture ends at {place}")),
+        (Stop::NoData, Some(marker)) => {
+            Reject::corrupt(format!("marker ff{marker:02x} inside the picture, at {place}"))
+        }
+        (Stop::BadCode, _) => Reject::corrupt(format!("impossible code at {place}")),
+    }
+}

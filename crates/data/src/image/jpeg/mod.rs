@@ -1,0 +1,56 @@
+//! JPEG: baseline and progressive; grey, colour, CMYK and YCCK.
+//!
+//! The decoder (`zune-jpeg`) fills what is missing with grey and says nothing. So the file's structure and
+//! its Huffman codes are read first, without computing a pixel ([`inspect`](inspect::inspect)): only a file
+//! whose every block is there goes to the decoder.
+
+mod bits;
+mod huffman;
+mod inspect;
+mod progressive;
+mod scan;
+
+use zune_core::bytestream::ZCursor;
+use zune_core::colorspace::ColorSpace;
+use zune_core::options::DecoderOptions;
+use zune_jpeg::JpegDecoder;
+use zune_jpeg::errors::DecodeErrors;
+
+use super::{DecodeOptions, Reject, Rgb, upright};
+
+/// Decodes a JPEG file. `bytes` begins with the JPEG signature.
+pub(super) fn decode(bytes: &[u8], opts: &DecodeOptions) -> Result<Rgb, Reject> {
+    let found = inspect::inspect(bytes, opts)?;
+    let pixels = if found.end_marker {
+        pixels(bytes, &found)?
+    } else {
+        // Without an end the decoder would look for more data and give up on the last rows.
+        let whole = bytes.strip_suffix(b"\xff").unwrap_or(bytes);
+        pixels(&[whole, b"\xff\xd9"].concat(), &found)?
+    };
+    let warning = (!found.end_marker).then_some("no_end_marker");
+    let picture = Rgb { width: found.width, height: found.height, pixels, warning };
+    upright(picture, found.exif.filter(|_| opts.exif))
+}
+
+/// The decoder's part: `height x width x 3` bytes.
+fn pixels(bytes: &[u8], found: &inspect::Found<'_>) -> Result<Vec<u8>, Reject> {
+    let options = DecoderOptions::default()
+        .set_max_width(u16::MAX.into())
+        .set_max_height(u16::MAX.into())
+        .jpeg_set_out_colorspace(ColorSpace::RGB);
+    let mut decoder = JpegDecoder::new_with_options(ZCursor::new(bytes), options);
+    let pixels = decoder.decode().map_err(reject)?;
+    let wanted = found.width as usize * found.height as usize * 3;
+    if pixels.len() != wanted {
+        return Err(Reject::corrupt(format!("{} bytes of pixels instead of {wanted}", pixels.len())));
+    }
+    Ok(pixels)
+}
+
+fn reject(error: DecodeErrors) -> Reject {
+    match error {
+        DecodeErrors::Unsupported(what) => Reject::new("unsupported_format", format!("{what:?}")),
+        other => Reject::corrupt(format!("{other:?}")),
+    }
+}
