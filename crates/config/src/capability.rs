@@ -1,0 +1,70 @@
+//! Keys that do not act, or not yet: a value that asks for a missing capability is an error, a value without
+//! effect is said once. Nothing is accepted in silence.
+
+use crate::error::{Problem, ProblemKind};
+use crate::keys::{KEYS, Key, Status};
+use crate::node::{Data, Node, Origin};
+use crate::typed;
+use crate::types::Config;
+
+/// A [`ProblemKind::NotYet`] for each value that asks for what is not there yet. Values that do not fit their
+/// key are left out: they are reported as such.
+pub(crate) fn missing(nodes: &[Node], data: &[Option<Data>]) -> Vec<Problem> {
+    KEYS.iter()
+        .zip(nodes)
+        .zip(data)
+        .filter_map(|((key, node), data)| {
+            let kind = not_yet(key, data.as_ref()?)?;
+            Some(Problem { origin: node.origin.clone(), key: Some(key.path.into()), kind })
+        })
+        .collect()
+}
+
+fn not_yet(key: &Key, data: &Data) -> Option<ProblemKind> {
+    let Status::Only(ready) = key.status else { return None };
+    let value = typed::to_yaml(&typed::check(key, data).ok()?);
+    if ready.contains(&value.as_str()) {
+        return None;
+    }
+    let remedy = match ready {
+        [one] => format!("only {one} is"),
+        several => format!("only {} are", typed::list(several, "and")),
+    };
+    Some(ProblemKind::NotYet { value: format!("{} {value}", key.name()), remedy })
+}
+
+/// Lines about keys that are set but do not act here.
+pub(crate) fn notices(config: &Config, provenance: &[(&'static str, Origin)]) -> Vec<String> {
+    let values = config.to_value();
+    let defaults = Config::default().to_value();
+    let changed = |key: &Key| values[key.group()][key.name()] != defaults[key.group()][key.name()];
+    let set: Vec<&Key> = KEYS
+        .iter()
+        .zip(provenance)
+        .filter(|(key, (_, origin))| *origin != Origin::Default && changed(key))
+        .map(|(key, _)| key)
+        .collect();
+    let mut lines = Vec::new();
+    let idle: Vec<String> = set
+        .iter()
+        .filter_map(|key| match key.status {
+            Status::NoEffect(why) => Some(format!("{} ({why})", key.path)),
+            _ => None,
+        })
+        .collect();
+    if !idle.is_empty() {
+        lines.push(format!("accepted, but without effect: {}", idle.join(", ")));
+    }
+    let engine: Vec<&str> = set.iter().filter(|k| k.status == Status::Engine).map(|k| k.path).collect();
+    if !engine.is_empty() {
+        lines.push(format!("without effect on this executor (GPU engine only): {}", engine.join(", ")));
+    }
+    let trainer = &config.trainer;
+    if let Some(steps) = trainer.max_iters.filter(|steps| *steps < trainer.warmup_iters) {
+        let warm_up = trainer.warmup_iters;
+        lines.push(format!(
+            "max_iters {steps} ends within the {warm_up} steps of warmup_iters: lr is never reached"
+        ));
+    }
+    lines
+}

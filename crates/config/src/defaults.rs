@@ -1,0 +1,100 @@
+//! What a key holds when nobody sets it: the published sizes, with this project's own loss and residual.
+//! The defaults alone are a valid configuration (a test says so).
+
+use crate::choices::{Alpha, AmpDtype, Dataset, Loss, LrSchedule, Optimizer, Padding, Residual, Unknown};
+use crate::types::{DataConfig, ModelConfig, TrainerConfig};
+
+impl Default for ModelConfig {
+    fn default() -> Self {
+        Self {
+            num_blks: 3,
+            n_embd: 128,
+            n_head: 8,
+            n_layer: 8,
+            img_size: 96,
+            patch_size: 16,
+            image_embed_dim: 512,
+            max_positions: 1000,
+            dropout: 0.1,
+            emb_dropout: 0.1,
+            blk_dropout: 0.1,
+            residual: Residual::PreNorm,
+            block_size: None,
+            head_size: None,
+            init_from: None,
+        }
+    }
+}
+
+impl Default for DataConfig {
+    fn default() -> Self {
+        Self {
+            dataset: Dataset::Shapes,
+            data_path: None,
+            image_col: "b64string_images".into(),
+            caption_col: "caption".into(),
+            pad_token: "<pad>".into(),
+            train_split_ratio: 0.9,
+            vocab_path: None,
+            padding: Padding::Longest,
+            max_seq_length: None,
+            loss: Loss::Masked,
+            endless: false,
+            num_workers: 2,
+            pinned_memory: false,
+            train_samples: Some(20_000),
+            val_samples: 512,
+            alpha: Alpha::White,
+            unknown: Unknown::Error,
+            max_skip_ratio: 0.05,
+            max_pixels: 100_000_000,
+        }
+    }
+}
+
+impl Default for TrainerConfig {
+    fn default() -> Self {
+        Self {
+            lr: 1e-3,
+            lr_schedule: LrSchedule::Constant,
+            warmup_iters: 0,
+            optimizer: Optimizer::Adam,
+            beta1: 0.9,
+            beta2: 0.999,
+            eps: 1e-8,
+            weight_decay: 0.0,
+            clip_grad_norm: None,
+            train_batch_size: 32,
+            eval_batch_size: 32,
+            epochs: 1,
+            max_iters: None,
+            eval_interval: None,
+            eval_iters: None,
+            log_interval: 10,
+            log_verbose: false,
+            seed: 1337,
+            threads: None,
+            run_dir: "runs".into(),
+            snapshot_dir: "snapshots".into(),
+            snapshot_load_strategy: None,
+            snapshot_interval: None,
+            keep_last: None,
+            sample_captions: 4,
+            use_amp: false,
+            amp_dtype: AmpDtype::Bf16,
+            compile: false,
+            cuda_graph: false,
+            tf32: false,
+            flash_attention: false,
+            autotune: false,
+            prefetch: false,
+            recompute: false,
+            grad_accum: 1,
+            zero: 0,
+            use_wandb: false,
+            wandb_project: "ocelli".into(),
+            profile_results_dir: "profile_results".into(),
+            profiler_mode: None,
+        }
+    }
+}

@@ -1,0 +1,188 @@
+//! Checks that need more than one key, before anything is allocated. Each message holds the numbers it is
+//! about. A check is left out when one of its keys already has a problem of its own.
+
+use crate::choices::{Dataset, Padding};
+use crate::types::{Config, ModelConfig};
+
+/// Models with more parameters are refused.
+const MAX_PARAMETERS: u128 = 10_000_000_000;
+/// One batch of decoded pictures may take this many bytes.
+const MAX_BATCH_BYTES: u128 = 16 << 30;
+
+/// One failed check: the keys it is about and what is wrong.
+pub(crate) struct Failure {
+    /// The first is the one that the message is filed under.
+    pub keys: &'static [&'static str],
+    pub message: String,
+}
+
+/// A check: the keys it reads, and what it finds.
+type Check = (&'static [&'static str], fn(&Config) -> Option<String>);
+
+const CHECKS: &[Check] = &[
+    (&["model_config.img_size", "model_config.patch_size"], |c| {
+        multiple(
+            ("img_size", c.model.img_size),
+            ("patch_size", c.model.patch_size),
+            "patches must fill the picture",
+        )
+    }),
+    (&["model_config.image_embed_dim", "model_config.n_head"], |c| {
+        multiple(
+            ("image_embed_dim", c.model.image_embed_dim),
+            ("n_head", c.model.n_head),
+            "every head takes an equal part of the vision width",
+        )
+    }),
+    (&["model_config.n_embd", "model_config.n_head"], |c| {
+        multiple(
+            ("n_embd", c.model.n_embd),
+            ("n_head", c.model.n_head),
+            "every head takes an equal part of the text width",
+        )
+    }),
+    (&["data_config.max_seq_length", "model_config.max_positions"], max_length),
+    (&["data_config.padding", "data_config.max_seq_length"], padding),
+    (&["data_config.data_path", "data_config.dataset"], data_path),
+    (&["trainer_config.max_iters", "data_config.endless"], endless),
+    (&["trainer_config.max_iters", "data_config.train_samples", "data_config.dataset"], endless_shapes),
+    (
+        &[
+            "model_config.n_embd",
+            "model_config.num_blks",
+            "model_config.n_layer",
+            "model_config.image_embed_dim",
+            "model_config.img_size",
+            "model_config.patch_size",
+            "model_config.max_positions",
+        ],
+        parameters,
+    ),
+    (&["trainer_config.train_batch_size", "model_config.img_size"], |c| {
+        batch_bytes("train_batch_size", c.trainer.train_batch_size, c.model.img_size)
+    }),
+    (&["trainer_config.eval_batch_size", "model_config.img_size"], |c| {
+        batch_bytes("eval_batch_size", c.trainer.eval_batch_size, c.model.img_size)
+    }),
+];
+
+/// Every check that fails, except those with a key for which `bad` is true.
+pub(crate) fn failures(config: &Config, bad: impl Fn(&str) -> bool) -> Vec<Failure> {
+    CHECKS
+        .iter()
+        .filter(|(keys, _)| !keys.iter().any(|key| bad(key)))
+        .filter_map(|(keys, check)| check(config).map(|message| Failure { keys, message }))
+        .collect()
+}
+
+fn multiple(whole: (&str, usize), part: (&str, usize), why: &str) -> Option<String> {
+    (!whole.1.is_multiple_of(part.1.max(1)))
+        .then(|| format!("{} {} is not a multiple of {} {}: {why}", whole.0, whole.1, part.0, part.1))
+}
+
+fn max_length(config: &Config) -> Option<String> {
+    let length = config.data.max_seq_length?;
+    let positions = config.model.max_positions;
+    (length >= positions).then(|| {
+        format!(
+            "max_seq_length {length} needs {} positions (one is the image), but \
+             model_config.max_positions is {positions}",
+            length + 1
+        )
+    })
+}
+
+fn padding(config: &Config) -> Option<String> {
+    (config.data.padding == Padding::MaxLength && config.data.max_seq_length.is_none())
+        .then(|| "padding max_length needs a number in data_config.max_seq_length, which is null".into())
+}
+
+fn data_path(config: &Config) -> Option<String> {
+    (config.data.dataset != Dataset::Shapes && config.data.data_path.is_none())
+        .then(|| format!("data_path is null, but dataset {} is read from there: set it", config.data.dataset))
+}
+
+fn endless(config: &Config) -> Option<String> {
+    (config.data.endless && config.trainer.max_iters.is_none())
+        .then(|| "max_iters is null, but data_config.endless is true: the run would never end".into())
+}
+
+fn endless_shapes(config: &Config) -> Option<String> {
+    let drawn_without_end = config.data.dataset == Dataset::Shapes && config.data.train_samples.is_none();
+    (drawn_without_end && !config.data.endless && config.trainer.max_iters.is_none()).then(|| {
+        "max_iters is null, and so is data_config.train_samples: the run would never end; set one of them"
+            .into()
+    })
+}
+
+fn parameters(config: &Config) -> Option<String> {
+    // The vocabulary is not known yet; without it the count is the least that the model can have.
+    let count = config.model.parameters(0);
+    (count > MAX_PARAMETERS).then(|| {
+        format!("the model would have {count} parameters, more than the limit of {MAX_PARAMETERS}; make it smaller")
+    })
+}
+
+fn batch_bytes(name: &str, rows: usize, side: usize) -> Option<String> {
+    let bytes = rows as u128 * side as u128 * side as u128 * 3;
+    (bytes > MAX_BATCH_BYTES).then(|| {
+        format!(
+            "{name} {rows} pictures of img_size {side} take {bytes} bytes, more than the limit of \
+             {MAX_BATCH_BYTES}"
+        )
+    })
+}
+
+impl ModelConfig {
+    /// Number of parameters with a vocabulary of `vocabulary` tokens. Cannot overflow for checked sizes.
+    pub fn parameters(&self, vocabulary: usize) -> u128 {
+        let wide = |x: usize| x as u128;
+        let (vision, text) = (wide(self.image_embed_dim), wide(self.n_embd));
+        // wqkv 3dd, proj dd + d, feed-forward 8dd + 5d, two norms 4d.
+        let block = |d: u128| 12 * d * d + 10 * d;
+        let patch = wide(self.patch_size);
+        let patches = (wide(self.img_size) / patch.max(1)).pow(2);
+        let vision_part = 3 * patch * patch * vision + vision // patch embedding
+            + vision * (patches + 2) // positions with the class token's, class token
+            + wide(self.num_blks) * block(vision)
+            + 2 * vision; // last norm
+        let projector = 4 * vision * vision + 4 * vision + 4 * vision * text + text;
+        let decoder = wide(self.max_positions) * text + wide(self.n_layer) * block(text) + 2 * text;
+        let tokens = wide(vocabulary) * (2 * text + 1); // table, head with bias
+        vision_part + projector + decoder + tokens
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Counted from the shapes of two small reference models in PyTorch.
+    #[test]
+    fn parameters_are_those_of_the_reference() {
+        let mut model = ModelConfig {
+            img_size: 32,
+            patch_size: 8,
+            image_embed_dim: 48,
+            num_blks: 2,
+            n_embd: 32,
+            n_head: 4,
+            n_layer: 2,
+            max_positions: 64,
+            ..ModelConfig::default()
+        };
+        assert_eq!(model.parameters(23), 110_887);
+        model = ModelConfig {
+            img_size: 30,
+            patch_size: 10,
+            image_embed_dim: 40,
+            num_blks: 1,
+            n_embd: 24,
+            n_head: 2,
+            n_layer: 3,
+            max_positions: 40,
+            ..model
+        };
+        assert_eq!(model.parameters(31), 66_567);
+    }
+}

@@ -1,0 +1,92 @@
+//! Overrides onto slots, in the order of the command line.
+
+use super::{Operation, Override, parse};
+use crate::error::{Problem, ProblemKind};
+use crate::keys::{GROUPS, KEYS, index};
+use crate::node::Node;
+use crate::slots::{Slots, unknown_key};
+use crate::typed;
+
+/// Applies every override that can be applied; the others become problems.
+pub(crate) fn apply(slots: &mut Slots, overrides: &[String], problems: &mut Vec<Problem>) {
+    for (number, text) in overrides.iter().enumerate() {
+        let done = parse(number, text).and_then(|parsed| one(slots, parsed));
+        problems.extend(done.err());
+    }
+}
+
+fn one(slots: &mut Slots, parsed: Override) -> Result<(), Problem> {
+    let Some(slot) = index(&parsed.key) else {
+        return match GROUPS.contains(&parsed.key.as_str()) {
+            true => whole_group(slots, parsed),
+            false => Err(unknown_key(parsed.key, parsed.key_origin)),
+        };
+    };
+    let value = single(&parsed)?;
+    match (parsed.operation, value) {
+        (Operation::Delete, value) => return delete(slots, slot, &parsed, value),
+        (Operation::Add, _) if slots.0[slot].is_some() => {
+            let what = format!("+ adds a key, but it is set already; write {0}=... or ++{0}=...", parsed.key);
+            return Err(conflict(&parsed, what));
+        }
+        (_, value) => slots.0[slot] = value,
+    }
+    Ok(())
+}
+
+/// `~group` takes a whole group back to its defaults; nothing else can be done with a group.
+fn whole_group(slots: &mut Slots, parsed: Override) -> Result<(), Problem> {
+    if parsed.operation != Operation::Delete || !parsed.values.is_empty() {
+        let what = "a group cannot be set as a whole; set its keys one by one (group.key=value)";
+        let kind = ProblemKind::Unsupported(what.into());
+        return Err(Problem { origin: parsed.key_origin, key: Some(parsed.key), kind });
+    }
+    for (key, slot) in KEYS.iter().zip(&mut slots.0) {
+        if key.group() == parsed.key {
+            *slot = None;
+        }
+    }
+    Ok(())
+}
+
+/// The value of an override that is not a sweep.
+fn single(parsed: &Override) -> Result<Option<Node>, Problem> {
+    match parsed.values.as_slice() {
+        [] => Ok(None),
+        [(_, node)] => Ok(Some(node.clone())),
+        several => {
+            let written: Vec<&str> = several.iter().map(|(text, _)| text.as_str()).collect();
+            let all = written.join(",");
+            let what = format!(
+                "{} values with commas between are a sweep: add --multirun (-m), \
+                 or quote the text: {}=\"{all}\"",
+                several.len(),
+                parsed.key
+            );
+            Err(conflict(parsed, what))
+        }
+    }
+}
+
+fn delete(slots: &mut Slots, slot: usize, parsed: &Override, value: Option<Node>) -> Result<(), Problem> {
+    let Some(set) = &slots.0[slot] else {
+        let what = "~ takes back what the file sets, but nothing sets this key";
+        return Err(conflict(parsed, what.into()));
+    };
+    if let Some(value) = value
+        && !typed::same(&KEYS[slot], &value.data, &set.data)
+    {
+        let what = format!("~ with a value takes back that value only, but here {}", set.data.describe());
+        return Err(conflict(parsed, what + " is set"));
+    }
+    slots.0[slot] = None;
+    Ok(())
+}
+
+fn conflict(parsed: &Override, what: String) -> Problem {
+    Problem {
+        origin: parsed.key_origin.clone(),
+        key: Some(parsed.key.clone()),
+        kind: ProblemKind::Conflict(what),
+    }
+}

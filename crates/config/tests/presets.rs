@@ -1,0 +1,108 @@
+//! The presets hold the numbers of the published recipe, and the built-in ones are what they say.
+
+use ocelli_config::{
+    Dataset, Loss, LrSchedule, Optimizer, PRESET_NAMES, Padding, Request, Residual, Resolved, load,
+};
+
+fn preset(name: &str, overrides: &[&str]) -> Resolved {
+    let overrides = overrides.iter().map(|text| (*text).to_owned()).collect();
+    load(&Request { name: Some(name.into()), path: None, overrides }).unwrap()
+}
+
+#[test]
+fn the_published_presets_hold_the_recipes_numbers() {
+    for name in ["coco_train", "csv_train"] {
+        let config = preset(name, &[]).config;
+        let (model, data, trainer) = (&config.model, &config.data, &config.trainer);
+        assert_eq!((model.num_blks, model.n_embd, model.n_head, model.n_layer), (3, 128, 8, 8));
+        assert_eq!((model.img_size, model.patch_size, model.image_embed_dim), (96, 16, 512));
+        assert_eq!((model.dropout, model.emb_dropout, model.blk_dropout), (0.1, 0.1, 0.1));
+        assert_eq!((model.block_size, model.head_size, model.max_positions), (Some(32), Some(16), 1000));
+        assert_eq!(model.residual, Residual::Published);
+        assert_eq!((data.image_col.as_str(), data.caption_col.as_str()), ("b64string_images", "caption"));
+        assert_eq!((data.pad_token.as_str(), data.train_split_ratio), ("<pad>", 0.9));
+        assert_eq!(data.vocab_file(), Some("vocab.txt".as_ref()));
+        assert_eq!(data.loss, Loss::Published);
+        assert_eq!((trainer.epochs, trainer.eval_interval, trainer.eval_iters), (1, None, Some(40)));
+        assert_eq!((trainer.eval_batch_size, trainer.log_interval, trainer.seed), (8, 10, 1337));
+        assert_eq!((trainer.optimizer, trainer.lr_schedule), (Optimizer::Adam, LrSchedule::Constant));
+        assert_eq!((trainer.beta1, trainer.beta2, trainer.eps), (0.9, 0.999, 1e-8));
+        assert_eq!((trainer.weight_decay, trainer.clip_grad_norm, trainer.warmup_iters), (0.0, None, 0));
+        assert!(trainer.use_amp && !trainer.compile && !trainer.cuda_graph && !trainer.use_wandb);
+        assert_eq!((trainer.snapshot_dir.as_str(), trainer.snapshot_load_strategy), ("snapshots", None));
+        assert_eq!((trainer.profile_results_dir.as_str(), trainer.profiler_mode), ("profile_results", None));
+    }
+}
+
+#[test]
+fn the_published_presets_differ_where_the_recipe_says() {
+    let coco = preset("coco_train", &[]).config;
+    assert_eq!((coco.data.dataset, coco.data.data_path.as_deref()), (Dataset::Coco, Some("RIW/small-coco")));
+    assert_eq!((coco.data.padding, coco.data.max_seq_length), (Padding::MaxLength, Some(256)));
+    assert_eq!((coco.trainer.lr, coco.trainer.train_batch_size, coco.trainer.max_iters), (2e-4, 64, None));
+    assert!(coco.trainer.log_verbose && !coco.data.endless);
+
+    let csv = preset("csv_train", &[]).config;
+    assert_eq!((csv.data.dataset, csv.data.data_path.as_deref()), (Dataset::Csv, Some("images/inputs.csv")));
+    assert_eq!((csv.data.padding, csv.data.max_seq_length), (Padding::Longest, None));
+    assert_eq!((csv.trainer.lr, csv.trainer.train_batch_size, csv.trainer.max_iters), (1e-3, 16, Some(100)));
+    assert!(!csv.trainer.log_verbose && csv.data.endless);
+}
+
+#[test]
+fn coco_prints_but_does_not_train() {
+    let coco = preset("coco_train", &[]);
+    assert!(coco.to_yaml().contains("dataset: coco"));
+    let error = coco.for_training().unwrap_err().to_string();
+    assert_eq!(
+        error,
+        "built-in coco_train.yaml:19:3: data_config.dataset: dataset coco is not there yet; only shapes and csv are"
+    );
+    assert!(preset("coco_train", &["data_config.dataset=csv"]).for_training().is_ok());
+}
+
+#[test]
+fn shapes_is_the_default_and_shapes_long_is_the_same_for_longer() {
+    let shapes = load(&Request::default()).unwrap();
+    assert_eq!(shapes.name, "shapes");
+    assert_eq!(shapes.config.data.dataset, Dataset::Shapes);
+    assert_eq!(shapes.config.data.train_samples, None);
+    assert!(shapes.notices.is_empty(), "{:?}", shapes.notices);
+    shapes.for_training().unwrap();
+
+    let mut long = preset("shapes_long", &[]).config;
+    assert!(long.trainer.max_iters > shapes.config.trainer.max_iters);
+    long.trainer.max_iters = shapes.config.trainer.max_iters;
+    assert_eq!(long, shapes.config);
+}
+
+#[test]
+fn notices_name_what_has_no_effect() {
+    let notices =
+        preset("csv_train", &["trainer_config.tf32=true", "data_config.pinned_memory=True"]).notices;
+    assert_eq!(
+        notices,
+        [
+            "accepted, but without effect: model_config.block_size (the longest text follows from \
+             max_positions), model_config.head_size (a head's width is the model's width divided by n_head)",
+            "without effect on this executor (GPU engine only): data_config.pinned_memory, \
+             trainer_config.use_amp, trainer_config.tf32",
+        ]
+    );
+    let quiet = preset("csv_train", &["trainer_config.use_amp=False", "~model_config.block_size"]).notices;
+    assert_eq!(quiet.len(), 1, "{quiet:?}");
+    let short = preset("shapes", &["trainer_config.max_iters=3"]).notices;
+    assert_eq!(short, ["max_iters 3 ends within the 50 steps of warmup_iters: lr is never reached"]);
+}
+
+#[test]
+fn every_preset_loads_again_from_what_it_prints() {
+    for name in PRESET_NAMES {
+        let resolved = preset(name, &[]);
+        for text in [resolved.to_yaml(), resolved.to_yaml_with_sources()] {
+            let again = ocelli_config::load_text("printed.yaml", &text, &[]).unwrap();
+            assert_eq!(again.config, resolved.config);
+            assert_eq!(again.to_yaml(), resolved.to_yaml());
+        }
+    }
+}
