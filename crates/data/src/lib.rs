@@ -1,6 +1,16 @@
 //! Data: sources of picture-caption pairs, tokenisers, image decoding, sampling, batching, loading ahead.
 //!
-//! The way of a batch: [`source`] (rows) -> sampler (global order) -> decode workers (bytes -> u8 RGB,
+//! The way of a batch: [`source`] (rows) -> [`sampler`] (global order) -> [`loader`] workers (bytes -> u8 RGB,
 //! caption -> ids) -> [`Batch`](batch::Batch) -> the training loop. The order of samples is a function of
 //! (seed, epoch) alone: never of decoding, of the number of workers or of the number of ranks.
+//!
+//! Before that, [`scan`] looks at all captions: from it come a learnt vocabulary ([`tokenizer`]), the padded
+//! lengths ([`batch::Lengths`]) and what a person is told before the first step; [`split`](mod@split) divides the rows.
+pub mod batch;
+pub mod image;
+pub mod loader;
+pub mod sampler;
+pub mod scan;
 pub mod source;
+pub mod split;
+pub mod tokenizer;

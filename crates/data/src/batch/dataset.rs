@@ -1,0 +1,159 @@
+//! A source with everything that turns one of its rows into a row of a batch.
+//!
+//! Reading a row never fails and never panics as far as the caller sees: what goes wrong is a [`BadSample`].
+use std::cell::Cell;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+use thiserror::Error;
+
+use super::lengths::{Lengths, TextLength};
+use super::text::{Layout, LossMode, Text};
+use crate::source::{BadSample, Source};
+use crate::tokenizer::Tokenizer;
+
+/// A source, and how its rows become rows of a batch.
+#[derive(Clone)]
+pub struct Dataset {
+    source: Arc<dyn Source>,
+    tokenizer: Arc<dyn Tokenizer>,
+    size: usize,
+    mode: LossMode,
+    end: u32,
+    lengths: Lengths,
+}
+
+/// Why a data set cannot be put together.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+pub enum DatasetError {
+    /// The masked loss teaches to stop, so it needs a token for that.
+    #[error(
+        "data_config.loss=masked needs a tokenizer with an end-of-text token, and this one has none; \
+         was it saved by a run with data_config.loss=published?"
+    )]
+    NoEndOfText,
+    /// Pictures without pixels.
+    #[error("pictures of 0 x 0 pixels; model_config.img_size must be at least 1")]
+    NoPixels,
+}
+
+/// One usable sample.
+pub(crate) struct Row {
+    /// `[S, S, 3]`.
+    pub(crate) pixels: Vec<u8>,
+    pub(crate) text: Text,
+    pub(crate) replaced: usize,
+}
+
+thread_local! {
+    static READING: Cell<bool> = const { Cell::new(false) };
+}
+
+/// True on a thread that is just reading a sample. A panic there is caught and becomes a skipped sample, so a
+/// panic hook may keep silent about it.
+pub fn reading_a_sample() -> bool {
+    READING.get()
+}
+
+/// Runs `f`; its panic is an error that holds the panic's message.
+fn caught<T>(f: impl FnOnce() -> T) -> Result<T, String> {
+    let before = READING.replace(true);
+    // A source is shared and only read: what a panic left half done there can only make more bad samples.
+    let result = catch_unwind(AssertUnwindSafe(f));
+    READING.set(before);
+    result.map_err(|panic| {
+        let text = panic.downcast_ref::<&str>().copied();
+        text.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("no message").to_owned()
+    })
+}
+
+impl Dataset {
+    /// Pictures are scaled to `size x size`.
+    pub fn new(
+        source: Arc<dyn Source>,
+        tokenizer: Arc<dyn Tokenizer>,
+        size: usize,
+        mode: LossMode,
+        lengths: Lengths,
+    ) -> Result<Self, DatasetError> {
+        if size == 0 {
+            return Err(DatasetError::NoPixels);
+        }
+        let end = match (mode, tokenizer.end_of_text()) {
+            (_, Some(end)) => end,
+            (LossMode::Masked, None) => return Err(DatasetError::NoEndOfText),
+            // Never read: the published loss has no end of the text.
+            (LossMode::Published, None) => tokenizer.pad(),
+        };
+        Ok(Self { source, tokenizer, size, mode, end, lengths })
+    }
+
+    /// Where the rows come from.
+    pub fn source(&self) -> &dyn Source {
+        &*self.source
+    }
+
+    /// How captions become ids.
+    pub fn tokenizer(&self) -> &dyn Tokenizer {
+        &*self.tokenizer
+    }
+
+    /// The padded lengths.
+    pub fn lengths(&self) -> &Lengths {
+        &self.lengths
+    }
+
+    /// Which places of a caption are learnt.
+    pub fn loss_mode(&self) -> LossMode {
+        self.mode
+    }
+
+    /// Side of the pictures, in pixels.
+    pub fn size(&self) -> usize {
+        self.size
+    }
+
+    /// The layout of a global batch of `rows`, without reading any: the same on every rank. A caption has at
+    /// most as many ids as characters.
+    pub(crate) fn layout(&self, rows: impl Iterator<Item = usize>) -> Layout {
+        let chars = |row| caught(|| self.source.caption_chars(row)).unwrap_or(0);
+        let length = self.lengths.batch(rows.map(chars).max().unwrap_or(0));
+        Layout { mode: self.mode, length, pad: self.tokenizer.pad(), end: self.end }
+    }
+
+    /// Reads and encodes `row` for a batch of the given length.
+    pub(crate) fn read(&self, row: usize, length: TextLength) -> Result<Row, BadSample> {
+        caught(|| self.read_row(row, length))
+            .unwrap_or_else(|panic| Err(self.bad(row, "decoder_panic", panic)))
+    }
+
+    fn read_row(&self, row: usize, length: TextLength) -> Result<Row, BadSample> {
+        let sample = self.source.read(row, self.size)?;
+        if sample.pixels.len() != self.size * self.size * 3 {
+            let detail = format!("{} bytes for {}x{} pixels", sample.pixels.len(), self.size, self.size);
+            return Err(self.bad(row, "wrong_size", detail));
+        }
+        let encoded = self.tokenizer.encode(&sample.caption);
+        let encoded = encoded.map_err(|e| self.bad(row, "unknown_character", e.to_string()))?;
+        let (mut ids, limit) = (encoded.ids, self.lengths.limit());
+        let cut = ids.len() > limit;
+        ids.truncate(limit);
+        if ids.is_empty() {
+            let detail = format!("nothing is left of {:?} in this vocabulary", sample.caption);
+            return Err(self.bad(row, "empty_caption", detail));
+        }
+        if ids.len() > length.counted {
+            let detail = format!(
+                "the caption has {} tokens, more than when the data was opened; did the file change?",
+                ids.len()
+            );
+            return Err(self.bad(row, "caption_changed", detail));
+        }
+        Ok(Row { pixels: sample.pixels, text: Text { ids, cut }, replaced: encoded.replaced })
+    }
+
+    fn bad(&self, row: usize, reason: &'static str, detail: String) -> BadSample {
+        let what = caught(|| self.source.describe()).unwrap_or_default();
+        BadSample { reason, detail, place: format!("{what}, row {row}") }
+    }
+}

@@ -1,0 +1,206 @@
+//! What the loader and its workers share: a window of jobs in order, and who does what next.
+//!
+//! There are two kinds of work, planning the next batch and reading one row of a planned one. Rows of earlier
+//! batches come first. One lock guards the window; no work is done under it.
+use std::collections::VecDeque;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+
+use super::job::Job;
+use super::{Loaded, LoaderError};
+use crate::batch::{Batch, Dataset};
+use crate::sampler::{Position, Sampler};
+
+/// State shared by all threads of a loader.
+pub(super) struct Shared {
+    dataset: Arc<Dataset>,
+    sampler: Sampler,
+    ahead: usize,
+    until_epoch: Option<u64>,
+    state: Mutex<State>,
+    /// Something may be to do.
+    work: Condvar,
+    /// The first job may be done.
+    ready: Condvar,
+}
+
+struct State {
+    /// Planned and not handed out, in order.
+    window: VecDeque<Entry>,
+    /// Where the next job is to be planned.
+    cursor: Position,
+    /// Someone is planning.
+    planning: bool,
+    /// Buffers to use again.
+    free: Vec<Batch>,
+    failed: Option<LoaderError>,
+    stop: bool,
+}
+
+struct Entry {
+    job: Arc<Job>,
+    /// Rows before this one are taken.
+    taken: usize,
+}
+
+enum Work {
+    Plan(Position, Batch),
+    Fill(Arc<Job>, usize),
+}
+
+impl Shared {
+    pub(super) fn new(
+        dataset: Arc<Dataset>,
+        sampler: Sampler,
+        from: Position,
+        ahead: usize,
+        until_epoch: Option<u64>,
+    ) -> Self {
+        let state = State {
+            window: VecDeque::new(),
+            cursor: sampler.normalise(from),
+            planning: false,
+            free: Vec::new(),
+            failed: None,
+            stop: false,
+        };
+        let (work, ready) = (Condvar::new(), Condvar::new());
+        Self { dataset, sampler, ahead, until_epoch, state: state.into(), work, ready }
+    }
+
+    /// The life of a worker.
+    pub(super) fn work(&self) {
+        let _alarm = Alarm(self);
+        loop {
+            let mut state = self.lock();
+            let work = loop {
+                if state.stop || state.failed.is_some() {
+                    return;
+                }
+                match self.take_work(&mut state) {
+                    Some(work) => break work,
+                    None => state = self.work.wait(state).unwrap_or_else(PoisonError::into_inner),
+                }
+            };
+            drop(state);
+            self.run(work);
+        }
+    }
+
+    /// The next batch made by the workers.
+    pub(super) fn next(&self) -> Option<Result<Loaded, LoaderError>> {
+        let mut state = self.lock();
+        loop {
+            if let Some(out) = self.front(&mut state) {
+                drop(state);
+                self.work.notify_all();
+                return out.transpose();
+            }
+            state = self.ready.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    /// The next batch, made by this thread.
+    pub(super) fn next_here(&self) -> Option<Result<Loaded, LoaderError>> {
+        loop {
+            let mut state = self.lock();
+            if let Some(out) = self.front(&mut state) {
+                return out.transpose();
+            }
+            let work = self.take_work(&mut state);
+            drop(state);
+            // With no other thread, what is not ready is still to do.
+            self.run(work?);
+        }
+    }
+
+    /// What can be handed out: a batch, an error, or `None` at the end; nothing if that is not known yet.
+    fn front(&self, state: &mut State) -> Option<Result<Option<Loaded>, LoaderError>> {
+        if let Some(error) = &state.failed {
+            return Some(Err(error.clone()));
+        }
+        match state.window.front() {
+            Some(entry) if entry.job.is_done() => {
+                let loaded = entry.job.take();
+                state.window.pop_front();
+                Some(Ok(Some(loaded)))
+            }
+            None if self.ended(state) => Some(Ok(None)),
+            _ => None,
+        }
+    }
+
+    fn ended(&self, state: &State) -> bool {
+        self.until_epoch.is_some_and(|end| state.cursor.epoch >= end)
+    }
+
+    fn take_work(&self, state: &mut State) -> Option<Work> {
+        if let Some(entry) = state.window.iter_mut().find(|e| e.taken < e.job.rows()) {
+            entry.taken += 1;
+            return Some(Work::Fill(entry.job.clone(), entry.taken - 1));
+        }
+        if state.planning || state.window.len() >= self.ahead || self.ended(state) {
+            return None;
+        }
+        state.planning = true;
+        Some(Work::Plan(state.cursor, state.free.pop().unwrap_or_default()))
+    }
+
+    fn run(&self, work: Work) {
+        match work {
+            Work::Plan(position, buffers) => {
+                let job = Job::plan(&self.dataset, &self.sampler, position, buffers);
+                let mut state = self.lock();
+                state.planning = false;
+                match job {
+                    Ok(job) => {
+                        state.cursor = job.next;
+                        state.window.push_back(Entry { job: job.into(), taken: 0 });
+                    }
+                    Err(error) => state.failed = Some(error),
+                }
+                drop(state);
+                // A batch without rows on this rank is ready at once, and the last one tells of the end.
+                self.ready.notify_all();
+                self.work.notify_all();
+            }
+            Work::Fill(job, slot) => {
+                if job.fill(slot, &self.dataset) {
+                    // Under the lock, so that it cannot fall between the other side's look and its wait.
+                    let _state = self.lock();
+                    self.ready.notify_all();
+                }
+            }
+        }
+    }
+
+    /// Keeps buffers for later, no more than can be in use.
+    pub(super) fn recycle(&self, batch: Batch) {
+        let mut state = self.lock();
+        if state.free.len() <= self.ahead {
+            state.free.push(batch);
+        }
+    }
+
+    /// Tells the workers to end.
+    pub(super) fn stop(&self) {
+        self.lock().stop = true;
+        self.work.notify_all();
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Makes the death of a worker an error instead of a hang.
+struct Alarm<'a>(&'a Shared);
+
+impl Drop for Alarm<'_> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.0.lock().failed = Some(LoaderError::Died);
+            self.0.ready.notify_all();
+            self.0.work.notify_all();
+        }
+    }
+}

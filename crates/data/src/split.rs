@@ -1,0 +1,142 @@
+//! Which rows of a source are for training and which for validation: shuffled once by the seed, then divided.
+//!
+//! The two never share a row, and neither is empty by accident: only a ratio of 1 (on purpose) or a source
+//! of a single row (said in [`Split::note`]) leaves no validation rows. Nothing is stored per row.
+use thiserror::Error;
+
+use crate::sampler::Permutation;
+
+/// A set of distinct rows of a source, in a fixed order.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Rows {
+    order: Option<Permutation>,
+    start: u64,
+    len: u64,
+}
+
+impl Rows {
+    /// The rows `0..len`, in the source's own order.
+    pub fn all(len: usize) -> Self {
+        Self { order: None, start: 0, len: len as u64 }
+    }
+
+    /// How many rows there are.
+    pub fn len(&self) -> usize {
+        self.len as usize
+    }
+
+    /// True if there is no row.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// The source's row number of the `i`-th row; `None` from `len()` on.
+    pub fn get(&self, i: usize) -> Option<usize> {
+        let i = i as u64;
+        let place = (i < self.len).then(|| self.start + i)?;
+        Some(self.order.as_ref().map_or(place, |order| order.at(place)) as usize)
+    }
+
+    /// All row numbers are below this.
+    pub(crate) fn bound(&self) -> usize {
+        self.order.as_ref().map_or(self.len(), |order| order.len() as usize)
+    }
+
+    /// All row numbers, in order.
+    pub fn iter(&self) -> impl Iterator<Item = usize> + '_ {
+        (0..self.len()).filter_map(|i| self.get(i))
+    }
+}
+
+/// A source's rows, divided.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Split {
+    /// Rows to train on; never empty.
+    pub train: Rows,
+    /// Rows to judge by; empty if the ratio is 1 or there is only one row.
+    pub validation: Rows,
+    /// Something a person should be told, if the ratio could not be kept.
+    pub note: Option<String>,
+}
+
+/// Why there is no split.
+#[derive(Clone, Debug, Error, PartialEq)]
+pub enum SplitError {
+    /// A ratio outside of (0, 1].
+    #[error(
+        "data_config.train_split_ratio is {ratio}; it is the share of rows to train on, above 0 and at most 1"
+    )]
+    Ratio {
+        /// What was asked for.
+        ratio: f64,
+    },
+    /// Nothing to divide.
+    #[error("the data has no rows, so there is nothing to train on")]
+    NoRows,
+}
+
+/// Divides the rows `0..len`: `ratio` of them, rounded to the nearest, to train on, and the others.
+pub fn split(len: usize, ratio: f64, seed: u64) -> Result<Split, SplitError> {
+    if !(ratio > 0.0 && ratio <= 1.0) {
+        return Err(SplitError::Ratio { ratio });
+    }
+    if len == 0 {
+        return Err(SplitError::NoRows);
+    }
+    let train = match len {
+        1 => 1,
+        _ if ratio == 1.0 => len,
+        _ => ((len as f64 * ratio).round() as usize).clamp(1, len - 1),
+    };
+    let note = (len == 1 && ratio < 1.0)
+        .then(|| "the data has only one row: it is used for training, and there is no validation".to_owned());
+    let order = Permutation::new(len as u64, seed, "split", 0);
+    let part =
+        |start: usize, len: usize| Rows { order: Some(order.clone()), start: start as u64, len: len as u64 };
+    Ok(Split { train: part(0, train), validation: part(train, len - train), note })
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn disjoint_whole_and_never_empty(len in 2usize..500, ratio in 0.0001f64..1.0, seed: u64) {
+            let s = split(len, ratio, seed).unwrap();
+            prop_assert!(!s.train.is_empty() && !s.validation.is_empty());
+            let mut all: Vec<usize> = s.train.iter().chain(s.validation.iter()).collect();
+            all.sort_unstable();
+            prop_assert_eq!(all, (0..len).collect::<Vec<_>>());
+            prop_assert!((s.train.len() as f64 - len as f64 * ratio).abs() <= 1.0);
+            prop_assert_eq!(split(len, ratio, seed).unwrap(), s);
+        }
+    }
+
+    #[test]
+    fn edges() {
+        let one = split(1, 0.9, 0).unwrap();
+        assert_eq!((one.train.len(), one.validation.len()), (1, 0));
+        assert!(one.note.is_some());
+        let all = split(5, 1.0, 0).unwrap();
+        assert_eq!((all.train.len(), all.validation.len(), all.note), (5, 0, None));
+        let three = split(3, 0.9, 0).unwrap();
+        assert_eq!((three.train.len(), three.validation.len()), (2, 1));
+        let huge = split(u32::MAX as usize, 0.9, 1).unwrap();
+        assert!(huge.train.get(huge.train.len() - 1).is_some() && huge.train.get(huge.train.len()).is_none());
+        for ratio in [0.0, -0.1, 1.1, f64::NAN, f64::INFINITY] {
+            assert!(matches!(split(5, ratio, 0), Err(SplitError::Ratio { .. })));
+        }
+        assert_eq!(split(0, 0.9, 0), Err(SplitError::NoRows));
+    }
+
+    #[test]
+    fn the_seed_changes_the_split() {
+        let rows = |seed| split(100, 0.5, seed).unwrap().train.iter().collect::<Vec<_>>();
+        assert_ne!(rows(1), rows(2));
+        let sorted = rows(1).windows(2).filter(|w| w[0] < w[1]).count();
+        assert!((15..35).contains(&sorted), "{sorted} of 49 neighbours ascend");
+    }
+}
