@@ -109,14 +109,16 @@ impl Graph {
         &self.path
     }
 
-    /// Builds what `f` adds inside the module `name` (dotted names open several levels).
-    pub fn scoped<T>(&mut self, name: impl Into<String>, f: impl FnOnce(&mut Self) -> T) -> T {
-        self.scope.push(name.into());
+    /// Opens the module `name` inside the current one.
+    pub fn enter(&mut self, name: &str) {
+        self.scope.push(name.to_string());
         self.path = self.scope.join(".").into();
-        let out = f(self);
+    }
+
+    /// Closes the module opened last.
+    pub fn leave(&mut self) {
         self.scope.pop();
         self.path = self.scope.join(".").into();
-        out
     }
 
     /// Builds what `f` adds under exactly the path `path`: for passes, whose nodes belong to the module of the

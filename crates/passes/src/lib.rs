@@ -1,1 +1,10 @@
-//! Placeholder.
+//! Passes: graph in, graph out, and at the end a plan. No pass names a device or a model; what a device can do
+//! is asked of its [`Target`](ocelli_ir::executor::Target).
+pub mod autodiff;
+pub mod memory;
+pub mod pipeline;
+pub mod schedule;
+pub mod simplify;
+pub mod verify;
+
+pub use pipeline::{CompileError, compile};

@@ -1,0 +1,219 @@
+//! The verifier: what must be true of every graph and every plan, checked after each pass in tests and once
+//! per compiled program always (it costs milliseconds).
+
+use crate::schedule::HappensBefore;
+use ocelli_ir::executor::Target;
+use ocelli_ir::plan::{Launch, Operand, Place, Plan};
+use ocelli_ir::{Graph, Op, StateSpec, TensorType, View};
+use std::collections::{HashMap, HashSet};
+
+/// Checks a graph: types follow from the ops' own rules, inputs are named once, slots are of their state's
+/// type and written at most once.
+///
+/// # Errors
+/// The first thing that is not so.
+pub fn graph(g: &Graph, state: &StateSpec) -> Result<(), String> {
+    let (mut inputs, mut written) = (HashSet::new(), HashSet::new());
+    for (i, node) in g.nodes().iter().enumerate() {
+        let fail = |what: String| Err(format!("node {i} ({} in '{}'): {what}", node.op, node.scope));
+        if node.inputs.iter().any(|v| g.values()[v.index()].node >= i) {
+            return fail("uses a value that is made later".into());
+        }
+        let types: Vec<&TensorType> = node.inputs.iter().map(|&v| g.ty(v)).collect();
+        let have: Vec<&TensorType> = node.outputs.iter().map(|&v| g.ty(v)).collect();
+        match node.op.infer(&types) {
+            Ok(want) if want.iter().eq(have.iter().copied()) => {}
+            Ok(want) => return fail(format!("has outputs {have:?}, its rule says {want:?}")),
+            Err(m) => return fail(m),
+        }
+        match &node.op {
+            Op::Input(op) if !inputs.insert(op.name.clone()) => return fail("the name is taken".into()),
+            Op::StateRead(op) if state.get(op.slot).ty != op.ty => {
+                return fail("the slot has another type".into());
+            }
+            Op::StateWrite(op) if state.get(op.slot).ty != op.ty => {
+                return fail("the slot has another type".into());
+            }
+            Op::StateWrite(op) if !written.insert(op.slot) => {
+                return fail("the slot is written twice".into());
+            }
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+/// Checks a plan against the invariants of [`ocelli_ir::plan`].
+///
+/// # Errors
+/// The first invariant that does not hold, with the launch.
+pub fn plan(p: &Plan, target: &dyn Target) -> Result<(), String> {
+    for (i, l) in p.launches.iter().enumerate() {
+        launch(p, l, i, target).map_err(|m| format!("launch {i} ({} in '{}'): {m}", l.op, l.scope))?;
+    }
+    races(p)?;
+    // Element by element: only where that takes milliseconds. The layout's rules do not depend on size.
+    if p.arena_bytes <= 4 << 20 { contents(p) } else { Ok(()) }
+}
+
+fn launch(p: &Plan, l: &Launch, index: usize, target: &dyn Target) -> Result<(), String> {
+    if l.after.iter().any(|&a| a >= index) {
+        return Err("waits for a later launch".into());
+    }
+    for o in l.inputs.iter().chain(&l.outputs) {
+        let room = match o.place {
+            Place::Arena(at) if at % target.alignment() != 0 => {
+                return Err(format!("offset {at} is not aligned"));
+            }
+            Place::Arena(at) => p.arena_bytes.saturating_sub(at),
+            Place::State(slot) => p.state.get(slot).ty.bytes(),
+            Place::Input(i) => p.inputs.get(i).map_or(0, |(_, ty)| ty.bytes()),
+        };
+        if o.end_bytes() > room {
+            return Err(format!("{} ends at byte {} of {room}", o.ty(), o.end_bytes()));
+        }
+    }
+    if l.outputs.iter().any(|o| matches!(o.place, Place::Input(_))) {
+        return Err("writes into a program input".into());
+    }
+    for (i, o) in l.inputs.iter().enumerate() {
+        if !o.view.is_contiguous() && !target.reads_view(&l.op, i, &o.view) {
+            return Err(format!("input {i} is a view that its kernel cannot read"));
+        }
+    }
+    for (i, o) in l.outputs.iter().enumerate() {
+        let spread = o.view.strides.iter().zip(o.view.shape.iter()).any(|(&s, &n)| s == 0 && n > 1);
+        if spread || (!o.view.is_contiguous() && !target.writes_view(&l.op, i, &o.view)) {
+            return Err(format!("output {i} is a view that its kernel cannot write"));
+        }
+    }
+    let types: Vec<TensorType> = l.inputs.iter().map(Operand::ty).collect();
+    let want = l.op.infer(&types.iter().collect::<Vec<_>>())?;
+    let have: Vec<TensorType> = l.outputs.iter().map(Operand::ty).collect();
+    // A state write has no output in a graph; in a plan its output is the slot.
+    if !matches!(l.op, Op::StateWrite(_)) && want != have {
+        return Err(format!("has outputs {have:?}, its rule says {want:?}"));
+    }
+    Ok(())
+}
+
+/// The bytes of a place that an operand may touch, from first to last.
+fn range(o: &Operand) -> (usize, usize) {
+    let base = if let Place::Arena(at) = o.place { at } else { 0 };
+    (base + o.view.offset * o.dtype.size(), base + o.end_bytes())
+}
+
+fn overlap(a: &Operand, b: &Operand) -> bool {
+    let same_room = match (a.place, b.place) {
+        (Place::Arena(_), Place::Arena(_)) => true,
+        (x, y) => x == y,
+    };
+    let ((a0, a1), (b0, b1)) = (range(a), range(b));
+    // Interleaved views of one tensor (parts of a concat) do not meet although their ranges do.
+    same_room && a0 < b1 && b0 < a1 && !disjoint_parts(a, b)
+}
+
+/// True if two views of one buffer can be seen to share no element: both consist of blocks of adjacent
+/// elements that repeat at multiples of one stride, and the blocks lie apart within it.
+fn disjoint_parts(a: &Operand, b: &Operand) -> bool {
+    if a.place != b.place || a.dtype != b.dtype {
+        return false;
+    }
+    let (Some((len_a, stride_a)), Some((len_b, stride_b))) = (blocks(&a.view), blocks(&b.view)) else {
+        return false;
+    };
+    let (x, y) = (a.view.offset % stride_a, b.view.offset % stride_a);
+    stride_a == stride_b
+        && x.max(y) + if x > y { len_a } else { len_b } <= stride_a
+        && if x < y { x + len_a <= y } else { y + len_b <= x }
+}
+
+/// Length of the blocks of adjacent elements that a view consists of, and the stride at multiples of which they
+/// repeat; none if it is not of that form or is one block.
+fn blocks(v: &View) -> Option<(usize, usize)> {
+    let mut axes: Vec<(usize, usize)> =
+        v.shape.iter().copied().zip(v.strides.iter().copied()).filter(|(n, _)| *n != 1).collect();
+    axes.sort_by_key(|&(_, stride)| stride);
+    let mut len = 1;
+    let mut rest = axes.iter().skip_while(|&&(n, stride)| {
+        let adjacent = stride == len;
+        len *= if adjacent { n } else { 1 };
+        adjacent
+    });
+    let &(_, stride) = rest.next()?;
+    (stride > 0 && rest.all(|(_, s)| s % stride == 0)).then_some((len, stride))
+}
+
+/// No launch overlaps its own operands but in place, and launches that are not ordered share memory only to read.
+fn races(p: &Plan) -> Result<(), String> {
+    let order = HappensBefore::new(p.launches.iter().map(|l| (l.branch, &l.after[..])));
+    for (i, l) in p.launches.iter().enumerate() {
+        for (o, out) in l.outputs.iter().enumerate() {
+            let in_place =
+                |input: usize| l.op.in_place().contains(&(o, input)) && l.inputs[input].view == out.view;
+            let clash = l.inputs.iter().enumerate().any(|(j, x)| overlap(out, x) && !in_place(j))
+                || l.outputs[..o].iter().any(|x| overlap(out, x));
+            if clash {
+                return Err(format!("launch {i} ({}): output {o} overlaps another operand", l.op));
+            }
+        }
+        for (j, k) in p.launches[..i].iter().enumerate().filter(|(j, _)| !order.holds(*j, i)) {
+            let meets = |writes: &[Operand], l: &Launch| {
+                writes.iter().any(|w| l.inputs.iter().chain(&l.outputs).any(|o| overlap(w, o)))
+            };
+            if meets(&k.outputs, l) || meets(&l.outputs, k) {
+                return Err(format!(
+                    "launches {j} ({}) and {i} ({}) race: they share memory unordered",
+                    k.op, l.op
+                ));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Runs the plan on identities instead of numbers: every reader must find, in each element, the contents that
+/// it was compiled to read.
+fn contents(p: &Plan) -> Result<(), String> {
+    let mut memory: HashMap<Place, Vec<u32>> = HashMap::new();
+    let mut arena = vec![u32::MAX; p.arena_bytes];
+    let missing = |what: &str, o: &Operand| {
+        format!("{what} reads {} before it is written or after it was lost", o.ty())
+    };
+    let check = |o: &Operand, arena: &[u32], memory: &mut HashMap<Place, Vec<u32>>| -> bool {
+        let mut fine = true;
+        let size = o.dtype.size();
+        match o.place {
+            Place::Arena(at) => o.view.for_each(|i| fine &= arena[at + i * size] == o.contents),
+            place => {
+                let known = memory.entry(place).or_default();
+                o.view.for_each(|i| fine &= known.get(i).is_none_or(|&c| c == o.contents || c == u32::MAX));
+            }
+        }
+        fine
+    };
+    for (i, l) in p.launches.iter().enumerate() {
+        for o in &l.inputs {
+            if !check(o, &arena, &mut memory) {
+                return Err(missing(&format!("launch {i} ({} in '{}')", l.op, l.scope), o));
+            }
+        }
+        for o in &l.outputs {
+            let size = o.dtype.size();
+            match o.place {
+                Place::Arena(at) => o.view.for_each(|i| arena[at + i * size..][..size].fill(o.contents)),
+                place => {
+                    let known = memory.entry(place).or_default();
+                    known.resize(known.len().max(o.view.end()), u32::MAX);
+                    o.view.for_each(|i| known[i] = o.contents);
+                }
+            }
+        }
+    }
+    for (name, o) in &p.outputs {
+        if !check(o, &arena, &mut memory) {
+            return Err(missing(&format!("output '{name}'"), o));
+        }
+    }
+    Ok(())
+}
