@@ -11,7 +11,7 @@ const MAX_LINES: usize = 600;
 const FILE_ENDINGS: [&str; 9] = [".rs", ".md", ".toml", ".yaml", ".py", ".sh", ".csv", ".txt", ".cu"];
 
 fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+    Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).unwrap().to_path_buf()
 }
 
 /// All Rust files under `dir`, build outputs left out.
