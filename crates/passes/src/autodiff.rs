@@ -34,7 +34,10 @@ pub fn gradients(
             node.op.vjp(&mut Vjp { g, inputs, outputs, grads: &out_grads, op: node.op.name() })
         })?;
         for (&input, grad) in node.inputs.iter().zip(in_grads) {
-            let (true, Some(new)) = (relevant[input.index()], grad) else { continue };
+            if !relevant[input.index()] {
+                continue;
+            }
+            let new = grad.ok_or_else(|| g.error(node.op.name(), "it gives no gradient to an input that is trained"))?;
             let slot = &mut grads[input.index()];
             *slot = Some(match *slot {
                 Some(old) => g.at_path(&node.scope, |g| g.add(old, new))?,

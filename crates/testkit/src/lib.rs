@@ -1,1 +1,4 @@
-//! Placeholder.
+//! What every crate's tests share: the tolerance table, finite differences, the golden reader.
+pub mod differences;
+pub mod golden;
+pub mod tolerance;

@@ -1,3 +1,4 @@
-//! Training: what a run keeps on disk. See [`snapshot`] and [`run_dir`].
+//! Training: programs over one state, and what a run keeps on disk.
+pub mod program;
 pub mod run_dir;
 pub mod snapshot;

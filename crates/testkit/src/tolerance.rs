@@ -1,0 +1,51 @@
+//! One table of tolerances. All are relative to the largest magnitude of the tensor compared with.
+
+/// What is compared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// Logits, features, losses.
+    Value,
+    /// Gradients.
+    Gradient,
+    /// Weights after some Adam steps: Adam divides by the root of the second moment and so amplifies the
+    /// rounding of gradients near zero.
+    Trained,
+}
+
+/// The bound for f32 execution against f64.
+pub const fn f32_bound(kind: Kind) -> f64 {
+    match kind {
+        Kind::Value => 3e-6,
+        Kind::Gradient => 1e-5,
+        Kind::Trained => 4e-4,
+    }
+}
+
+/// The bound for f64 execution against goldens that were stored in f32: half a unit in the last place, with
+/// room for the order of sums.
+pub const F64_BOUND: f64 = 1e-6;
+
+/// The largest difference over the largest magnitude of `want`. NaN counts as infinitely far.
+pub fn relative_difference(have: &[f64], want: &[f64]) -> f64 {
+    assert_eq!(have.len(), want.len(), "numbers compared");
+    let scale = want.iter().fold(0.0_f64, |m, x| m.max(x.abs()));
+    let worst = have.iter().zip(want).fold(0.0_f64, |m, (a, b)| {
+        let d = (a - b).abs();
+        if d.is_nan() { f64::INFINITY } else { m.max(d) }
+    });
+    if worst == 0.0 { 0.0 } else { worst / scale.max(f64::MIN_POSITIVE) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn differences_are_relative_and_nan_never_passes() {
+        assert_eq!(relative_difference(&[1.0, 10.5], &[1.0, 10.0]), 0.05);
+        assert_eq!(relative_difference(&[0.0], &[0.0]), 0.0);
+        assert!(relative_difference(&[1e-9], &[0.0]) > 1.0);
+        assert_eq!(relative_difference(&[f64::NAN, 1.0], &[1.0, 1.0]), f64::INFINITY);
+        assert_eq!(relative_difference(&[1.0, f64::NAN], &[1.0, 1.0]), f64::INFINITY);
+    }
+}

@@ -1,0 +1,116 @@
+//! The optimiser as a graph: scale by the batch's weight, clip by the global norm, Adam or AdamW, count the step.
+
+use super::{RunSlots, Schedule};
+use ocelli_ir::ops::{Adam, Increment, SumSquares};
+use ocelli_ir::{DType, Graph, GraphError, Init, Slot, SlotId, SlotKind, StateSpec, Value};
+
+/// Which optimiser.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OptimizerKind {
+    /// Weight decay, if any, is added to the gradient.
+    Adam,
+    /// Weight decay, if any, shrinks the weights directly.
+    AdamW,
+}
+
+/// An optimiser and its settings. The base learning rate is in the state, so that it can change without a new
+/// program.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Optimizer {
+    /// Which one.
+    pub kind: OptimizerKind,
+    /// Decay of the first moment.
+    pub beta1: f64,
+    /// Decay of the second moment.
+    pub beta2: f64,
+    /// Added to the root of the second moment.
+    pub eps: f64,
+    /// Weight decay on matrices; vectors (biases, norms) have none.
+    pub weight_decay: f64,
+    /// Largest norm of all gradients together; longer ones are scaled down.
+    pub clip: Option<f64>,
+    /// The learning rate over time.
+    pub schedule: Schedule,
+}
+
+impl Optimizer {
+    /// PyTorch's Adam with its defaults: no decay, no clip, no schedule.
+    pub const ADAM: Self = Self {
+        kind: OptimizerKind::Adam,
+        beta1: 0.9,
+        beta2: 0.999,
+        eps: 1e-8,
+        weight_decay: 0.0,
+        clip: None,
+        schedule: Schedule::CONSTANT,
+    };
+}
+
+/// What an update reports, both f32 `[]`.
+pub(super) struct Applied {
+    /// Norm of the gradient of the mean loss, before clipping.
+    pub norm: Value,
+    /// Learning rate used.
+    pub lr: Value,
+}
+
+/// Updates the parameters. `updated` holds slot, value and gradient of the loss *sum*; `weight` is what that sum
+/// is divided by (rule 4).
+pub(super) fn apply(
+    g: &mut Graph,
+    state: &mut StateSpec,
+    slots: &RunSlots,
+    o: &Optimizer,
+    updated: &[(SlotId, Value, Value)],
+    weight: Value,
+) -> Result<Applied, GraphError> {
+    let one = g.constant(1.0, DType::F32);
+    // Where the weight is 0 so are all gradients; the bound only keeps 0 / 0 out.
+    let tiny = g.constant(1e-20, DType::F32);
+    let divisor = g.maximum(weight, tiny)?;
+    let mut scale = g.div(one, divisor)?;
+    let grads: Vec<Value> = updated.iter().map(|u| u.2).collect();
+    let squares = g.one(SumSquares, &grads)?;
+    let length = g.sqrt(squares)?;
+    let norm = g.mul(length, scale)?;
+    if let Some(max) = o.clip {
+        let (max, tiny) = (g.constant(max, DType::F32), g.constant(1e-6, DType::F32));
+        let safe = g.add(norm, tiny)?;
+        let ratio = g.div(max, safe)?;
+        let factor = g.minimum(ratio, one)?;
+        scale = g.mul(scale, factor)?;
+    }
+    let (base, step) = (g.read(state, slots.lr), g.read(state, slots.step));
+    let lr = o.schedule.rate(g, base, step)?;
+    let step = g.one(Increment, &[step])?;
+    g.write(state, slots.step, step)?;
+    for &(slot, value, grad) in updated {
+        update(g, state, o, (slot, value, grad), [scale, lr, step])?;
+    }
+    Ok(Applied { norm, lr })
+}
+
+fn update(
+    g: &mut Graph,
+    state: &mut StateSpec,
+    o: &Optimizer,
+    (slot, value, grad): (SlotId, Value, Value),
+    [scale, lr, step]: [Value; 3],
+) -> Result<(), GraphError> {
+    let parameter = state.get(slot).clone();
+    let mut moments = Vec::new();
+    for suffix in ["adam_m", "adam_v"] {
+        let name = format!("{}.{suffix}", parameter.name);
+        let moment = Slot { name, ty: parameter.ty.clone(), kind: SlotKind::Moment, init: Init::Zeros };
+        moments.push(state.declare(moment).map_err(|m| g.error("state", m))?);
+    }
+    let (m, v) = (g.read(state, moments[0]), g.read(state, moments[1]));
+    let weight_decay = if parameter.ty.shape.len() >= 2 { o.weight_decay } else { 0.0 };
+    let decoupled = o.kind == OptimizerKind::AdamW;
+    let adam = Adam { beta1: o.beta1, beta2: o.beta2, eps: o.eps, weight_decay, decoupled };
+    let new = g.many(adam, &[value, m, v, grad, scale, lr, step])?;
+    for (slot, value) in [slot, moments[0], moments[1]].into_iter().zip(new) {
+        g.write(state, slot, value)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,42 @@
+//! The state of a run beside its weights: counters, settings, the ring of metrics.
+
+use ocelli_ir::{Init, Slot, SlotId, SlotKind, StateSpec, TensorType};
+
+/// Rows of the metrics ring: how many steps the host may be behind.
+pub const RING_ROWS: usize = 1024;
+
+/// Columns of the metrics ring.
+pub const COLUMNS: [&str; 4] = ["loss_sum", "weight", "grad_norm", "lr"];
+
+/// Slots that every training program uses.
+#[derive(Clone, Copy, Debug)]
+pub struct RunSlots {
+    /// u32 `[]`: optimiser steps taken.
+    pub step: SlotId,
+    /// u32 `[]`: batches consumed. Runs ahead of `step` when a step is skipped (rule 5).
+    pub batches: SlotId,
+    /// u32 `[2]`: the seed of dropout, low word first.
+    pub seed: SlotId,
+    /// f32 `[]`: the learning rate before its schedule.
+    pub lr: SlotId,
+    /// f32 `[RING_ROWS, COLUMNS]`: metrics of the last steps; row = batches consumed before the step.
+    pub ring: SlotId,
+}
+
+impl RunSlots {
+    /// Adds the slots, or finds them.
+    ///
+    /// # Errors
+    /// If a slot of one of the names exists with another type.
+    pub fn declare(state: &mut StateSpec) -> Result<Self, String> {
+        let mut slot =
+            |name: &str, ty, kind| state.declare(Slot { name: name.into(), ty, kind, init: Init::Zeros });
+        Ok(Self {
+            step: slot("optimizer.step", TensorType::u32([]), SlotKind::Counter)?,
+            batches: slot("data.batches", TensorType::u32([]), SlotKind::Counter)?,
+            seed: slot("dropout.seed", TensorType::u32([2]), SlotKind::Setting)?,
+            lr: slot("optimizer.lr", TensorType::f32([]), SlotKind::Setting)?,
+            ring: slot("metrics.ring", TensorType::f32([RING_ROWS, COLUMNS.len()]), SlotKind::Ring)?,
+        })
+    }
+}
