@@ -33,11 +33,13 @@ fn check<R: Real>(case: &Case, bound: impl Fn(Kind) -> f64) {
     report.outputs(&case.logits, &machine.run(&case.logits));
     report.outputs(&case.gradients, &machine.run(&case.gradients));
     let ring = case.slots.ring;
+    let mut losses = Vec::new();
     for step in 0..case.steps() {
         machine.run(&case.train);
         let row: Vec<f64> = machine.state[&ring].as_real()[4 * step..][..4].iter().map(|x| x.f64()).collect();
-        report.loss(step, row[0] / row[1]);
+        losses.push(row[0] / row[1]);
     }
+    report.losses(&losses);
     for (id, slot) in case.parameters() {
         let have: Vec<f64> = machine.state[&id].as_real().iter().map(|x| x.f64()).collect();
         report.trained(&slot.name, &have);

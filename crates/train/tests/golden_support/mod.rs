@@ -161,10 +161,10 @@ impl<'a> Report<'a> {
         }
     }
 
-    /// Compares the loss before a training step.
-    pub fn loss(&mut self, step: usize, have: f64) {
-        let want = self.case.golden.get("train.losses").1[step];
-        self.add(Kind::Value, &format!("train.losses[{step}]"), &[have], &[want]);
+    /// Compares the losses before each training step, as one tensor.
+    pub fn losses(&mut self, have: &[f64]) {
+        let want = self.case.golden.get("train.losses").1.to_vec();
+        self.add(Kind::Value, "train.losses", have, &want);
     }
 
     /// Compares a weight after training, where the case has it.
