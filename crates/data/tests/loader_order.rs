@@ -85,6 +85,31 @@ fn buffers_come_back() {
     assert!(addresses.len() <= 4, "{} image buffers", addresses.len());
 }
 
+/// What a buffer held before does not show, not even in rows that are bad or absent.
+#[test]
+fn used_buffers_leave_no_trace() {
+    let mut source = Memory::numbered(21);
+    source.bad.extend([2, 11, 12]);
+    let d = dataset(Arc::new(source), Setup::default());
+    let s = sampler(21, 4, 0, 1, false);
+    let clean = all(&d, &s, Position::default(), 0, 4);
+    for workers in [0, 2] {
+        let mut loader =
+            Loader::start(d.clone(), s.clone(), Position::default(), options(workers, Some(4))).unwrap();
+        for wanted in &clean {
+            let loaded = loader.next_batch().or_else(|| loader.next_batch()).unwrap().unwrap();
+            assert_eq!(&loaded, wanted);
+            let mut batch = loaded.batch;
+            batch.images.fill(0xab);
+            batch.tokens.fill(9);
+            batch.targets.fill(9);
+            batch.weights.fill(f32::NAN);
+            batch.sample_index.fill(9);
+            loader.recycle(batch);
+        }
+    }
+}
+
 #[test]
 fn look_ahead_is_bounded() {
     let source = Arc::new(Memory::numbered(1000));

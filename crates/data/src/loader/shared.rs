@@ -204,3 +204,54 @@ impl Drop for Alarm<'_> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::batch::{Lengths, LossMode, Padding};
+    use crate::scan::ContentStats;
+    use crate::source::{BadSample, Sample, Source};
+    use crate::split::Rows;
+    use crate::tokenizer::{CharTokenizer, UnknownPolicy};
+
+    struct One;
+
+    impl Source for One {
+        fn len(&self) -> usize {
+            1
+        }
+        fn caption_chars(&self, _: usize) -> usize {
+            1
+        }
+        fn caption(&self, _: usize) -> Result<String, BadSample> {
+            Ok("a".to_owned())
+        }
+        fn read(&self, _: usize, size: usize) -> Result<Sample, BadSample> {
+            Ok(Sample { pixels: vec![1; size * size * 3], caption: "a".to_owned() })
+        }
+        fn describe(&self) -> String {
+            "one".to_owned()
+        }
+        fn fingerprint(&self) -> u64 {
+            0
+        }
+    }
+
+    /// A worker that dies outside of reading a sample is an error for the one who waits, not a hang.
+    #[test]
+    fn a_dead_worker_is_noticed() {
+        let tokenizer = CharTokenizer::learn(['a'], true, UnknownPolicy::Error).unwrap();
+        let lengths = Lengths::plan(Padding::Longest, None, &ContentStats::scan(&One)).unwrap();
+        let dataset = Dataset::new(Arc::new(One), Arc::new(tokenizer), 2, LossMode::Masked, lengths).unwrap();
+        let sampler = Sampler::in_order(Rows::all(1), 1).unwrap();
+        let shared = Arc::new(Shared::new(Arc::new(dataset), sampler, Position::default(), 1, None));
+        let other = shared.clone();
+        let worker = std::thread::spawn(move || {
+            let _alarm = Alarm(&other);
+            std::thread::sleep(std::time::Duration::from_millis(20));
+            panic!("on purpose");
+        });
+        assert_eq!(shared.next(), Some(Err(LoaderError::Died)));
+        assert!(worker.join().is_err());
+    }
+}
