@@ -57,7 +57,7 @@ pub(super) fn write_atomically(
     }
     let (mut file, guard) = create_temporary(path).map_err(error)?;
     let written = fill(&mut file).and_then(|()| file.sync_all());
-    drop(file);
+    // The file stays open, and with it locked, until it has its final name.
     written.and_then(|()| guard.rename_to(path)).and_then(|()| sync_folder(folder(path))).map_err(error)
 }
 
