@@ -11,7 +11,8 @@ pub(super) enum Stop {
     BadCode,
 }
 
-/// A reader of bits, most significant first.
+/// A reader of bits, most significant first. Small and copied freely, so that it lives in registers.
+#[derive(Clone, Copy)]
 pub(super) struct Bits<'a> {
     data: &'a [u8],
     /// Next byte to load; never beyond the marker that ends the scan.
@@ -39,7 +40,7 @@ impl<'a> Bits<'a> {
     }
 
     /// The next 32 bits, without taking them; zeros stand for what the file lacks.
-    #[inline]
+    #[inline(always)]
     pub(super) fn peek32(&mut self) -> u32 {
         if self.loaded < 32 {
             self.load();
@@ -48,7 +49,7 @@ impl<'a> Bits<'a> {
     }
 
     /// Takes `n` bits, at most 32, that have been peeked at.
-    #[inline]
+    #[inline(always)]
     pub(super) fn take(&mut self, n: u32) -> Result<(), Stop> {
         if n > self.loaded {
             return Err(Stop::NoData);
@@ -78,6 +79,7 @@ impl<'a> Bits<'a> {
     }
 
     /// Fills the window with at least 32 bits, if the file has them.
+    #[inline(always)]
     fn load(&mut self) {
         if let Some(&[a, b, c, d]) = self.data.get(self.at..).and_then(|rest| rest.first_chunk::<4>()) {
             let word = u32::from_be_bytes([a, b, c, d]);
@@ -89,16 +91,23 @@ impl<'a> Bits<'a> {
                 return;
             }
         }
+        *self = self.load_bytes();
+    }
+
+    /// Byte by byte: near a stuffed byte, a marker or the end.
+    #[cold]
+    fn load_bytes(mut self) -> Self {
         while self.loaded <= 56 {
-            let Some(&byte) = self.data.get(self.at) else { return };
+            let Some(&byte) = self.data.get(self.at) else { break };
             let stuffed = byte == 0xff;
             if stuffed && self.data.get(self.at + 1) != Some(&0) {
-                return;
+                break;
             }
             self.at += 1 + usize::from(stuffed);
             self.window |= u64::from(byte) << (56 - self.loaded);
             self.loaded += 8;
         }
+        self
     }
 }
 

@@ -5,8 +5,20 @@ use super::bits::{Bits, Stop};
 /// Codes up to this length are found by one look-up.
 const FAST: u32 = 10;
 
+/// What a table's symbols mean.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Class {
+    /// The size in bits of the value that follows.
+    Dc,
+    /// High half: how many zeros come before the value; low half: its size in bits.
+    Ac,
+}
+
 /// One table: codes of 1 to 16 bits for symbols of 8 bits.
 pub(super) struct Table {
+    class: Class,
+    /// For the next [`FAST`] bits: `bits of code and value << 8 | step`, or 0 if the code is longer.
+    skip: Box<[u16; 1 << FAST]>,
     /// For the next [`FAST`] bits: `length << 8 | symbol`, or 0 if the code is longer.
     fast: Box<[u16; 1 << FAST]>,
     /// For each length: the first code that is too large for it, aligned to 16 bits.
@@ -19,8 +31,10 @@ pub(super) struct Table {
 impl Table {
     /// Builds a table from the number of codes of each length, and the symbols in order of their codes.
     /// `None` if no such code exists.
-    pub(super) fn new(counts: &[u8; 16], symbols: &[u8]) -> Option<Self> {
+    pub(super) fn new(class: Class, counts: &[u8; 16], symbols: &[u8]) -> Option<Self> {
         let mut table = Self {
+            class,
+            skip: Box::new([0; 1 << FAST]),
             fast: Box::new([0; 1 << FAST]),
             limit: [0; 17],
             shift: [0; 17],
@@ -36,8 +50,10 @@ impl Table {
             for symbol in symbols.get(index..index + count as usize)? {
                 if length <= FAST {
                     let first = (code << (FAST - length)) as usize;
-                    table.fast[first..first + (1 << (FAST - length))]
-                        .fill((length << 8) as u16 | u16::from(*symbol));
+                    let range = first..first + (1 << (FAST - length));
+                    let (size, step) = meaning(class, *symbol);
+                    table.skip[range.clone()].fill(((length + size) << 8 | step) as u16);
+                    table.fast[range].fill((length << 8) as u16 | u16::from(*symbol));
                 }
                 code += 1;
             }
@@ -46,6 +62,29 @@ impl Table {
             code <<= 1;
         }
         Some(table)
+    }
+
+    /// Skips one symbol of a sequential scan and the value behind it. Returns by how many coefficients that
+    /// goes on; 64 for the end of the block.
+    #[inline(always)]
+    pub(super) fn skip_value(&self, bits: &mut Bits<'_>) -> Result<u32, Stop> {
+        let next = bits.peek32();
+        let hit = u32::from(self.skip[(next >> (32 - FAST)) as usize]);
+        if hit != 0 {
+            // At most 10 bits of code and 16 of value: they are in the window if the file has them.
+            bits.take(hit >> 8)?;
+            return Ok(hit & 255);
+        }
+        let (rest, step) = self.skip_long(next >> 16, *bits)?;
+        *bits = rest;
+        Ok(step)
+    }
+
+    #[cold]
+    fn skip_long<'a>(&self, next: u32, mut bits: Bits<'a>) -> Result<(Bits<'a>, u32), Stop> {
+        let (size, step) = meaning(self.class, self.long_symbol(next, &mut bits)?);
+        bits.skip(size)?;
+        Ok((bits, step))
     }
 
     /// Reads one symbol.
@@ -74,6 +113,18 @@ impl Table {
     }
 }
 
+/// Of a sequential scan: bits of the value that follows, and by how many coefficients the symbol goes on.
+fn meaning(class: Class, symbol: u8) -> (u32, u32) {
+    let (run, size) = (u32::from(symbol >> 4), u32::from(symbol & 15));
+    match (class, run, size) {
+        // Larger sizes do not exist; the decoder, which sees the file next, says so.
+        (Class::Dc, ..) => (u32::from(symbol).min(16), 1),
+        (Class::Ac, 15, 0) => (0, 16),
+        (Class::Ac, _, 0) => (0, 64),
+        (Class::Ac, ..) => (size, run + 1),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -82,7 +133,7 @@ mod tests {
     fn table() -> Table {
         let mut counts = [0u8; 16];
         (counts[0], counts[1], counts[2], counts[11]) = (1, 1, 1, 2);
-        Table::new(&counts, &[5, 6, 7, 8, 9]).unwrap()
+        Table::new(Class::Ac, &counts, &[5, 6, 7, 8, 9]).unwrap()
     }
 
     #[test]
@@ -97,6 +148,19 @@ mod tests {
     }
 
     #[test]
+    fn skips_values_with_their_codes() {
+        // Symbol 0x21 (two zeros, one bit) has the code 0, symbol 0 the code 10, symbol 0xf0 the code 110.
+        let mut counts = [0u8; 16];
+        (counts[0], counts[1], counts[2]) = (1, 1, 1);
+        let table = Table::new(Class::Ac, &counts, &[0x21, 0, 0xf0]).unwrap();
+        let mut bits = Bits::new(&[0b0111_0010], 0);
+        for step in [3, 16, 3] {
+            assert_eq!(table.skip_value(&mut bits), Ok(step));
+        }
+        assert_eq!(table.skip_value(&mut bits), Err(Stop::NoData));
+    }
+
+    #[test]
     fn bad_codes_and_impossible_tables_are_found() {
         let mut bits = Bits::new(&[0xfe, 0xfe, 0xfe], 0);
         assert_eq!(table().symbol(&mut bits), Err(Stop::BadCode));
@@ -104,6 +168,6 @@ mod tests {
         assert_eq!(table().symbol(&mut bits), Err(Stop::NoData));
         let mut counts = [0u8; 16];
         counts[0] = 3;
-        assert!(Table::new(&counts, &[1, 2, 3]).is_none());
+        assert!(Table::new(Class::Ac, &counts, &[1, 2, 3]).is_none());
     }
 }

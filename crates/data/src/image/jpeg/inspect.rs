@@ -2,7 +2,7 @@
 //! the file, at the cost of a Huffman pass; no pixel is computed.
 
 use super::bits::Stop;
-use super::huffman::Table;
+use super::huffman::{Class, Table};
 use super::scan::{Broken, Header, Part, Tables, next_marker, read_scan};
 use crate::image::{DecodeOptions, Reject, check_size};
 
@@ -58,20 +58,16 @@ impl Frame {
         (self.width.div_ceil(8 * self.h_max), self.height.div_ceil(8 * self.v_max))
     }
 
-    /// Whether every coefficient of every component has been sent to its last bit.
+    /// Whether every coefficient of every component has been sent to its last bit. The format lets a
+    /// progressive file leave out detail; no encoder does, but a cut file with a new end marker looks so.
     fn complete(&self) -> bool {
         self.components.iter().all(|c| c.sent.iter().all(|low| *low == 0))
-    }
-
-    /// Whether there is something of every component. A progressive file may, by its maker's choice, leave
-    /// out detail; if it then ends properly, it is whole.
-    fn usable(&self) -> bool {
-        self.components.iter().all(|c| c.sent[0] != UNSENT)
     }
 }
 
 /// Walks through the file.
 pub(super) fn inspect<'a>(bytes: &'a [u8], opts: &DecodeOptions) -> Result<Found<'a>, Reject> {
+    let bytes = without_zero_fill(bytes);
     let mut walk =
         Walk { bytes, opts, frame: None, tables: Tables::default(), interval: 0, scans: 0, exif: None };
     let end_marker = walk.run()?;
@@ -80,6 +76,15 @@ pub(super) fn inspect<'a>(bytes: &'a [u8], opts: &DecodeOptions) -> Result<Found
     };
     let (width, height) = (frame.width as u32, frame.height as u32);
     Ok(Found { width, height, exif: walk.exif, end_marker })
+}
+
+/// Drops zeros at the end: a download that was cut is often a file of the full length, filled with zeros,
+/// and zeros are valid codes.
+fn without_zero_fill(bytes: &[u8]) -> &[u8] {
+    let kept = bytes.iter().rposition(|b| *b != 0).map_or(0, |last| last + 1);
+    // A 0 that belongs to the data: ff 00 stands for ff.
+    let stuffed = bytes[..kept].ends_with(b"\xff") && kept < bytes.len();
+    &bytes[..kept + usize::from(stuffed)]
 }
 
 struct Walk<'a, 'o> {
@@ -101,7 +106,7 @@ impl<'a> Walk<'a, '_> {
             let marker = self.bytes[marker_at + 1];
             at = marker_at + 2;
             match marker {
-                0xd9 if self.frame.as_ref().is_none_or(Frame::usable) => return Ok(true),
+                0xd9 if self.frame.as_ref().is_none_or(Frame::complete) => return Ok(true),
                 0xd9 => return Err(Reject::truncated("the end marker comes before the last scan")),
                 0x01 | 0xd0..=0xd8 => {}
                 _ => {
@@ -180,13 +185,13 @@ impl<'a> Walk<'a, '_> {
             let (counts, rest) = rest.split_first_chunk::<16>().ok_or_else(bad)?;
             let total = counts.iter().map(|c| usize::from(*c)).sum();
             let symbols = rest.get(..total).ok_or_else(bad)?;
-            let tables = match class >> 4 {
-                0 => &mut self.tables.dc,
-                1 => &mut self.tables.ac,
+            let (tables, class_of) = match class >> 4 {
+                0 => (&mut self.tables.dc, Class::Dc),
+                1 => (&mut self.tables.ac, Class::Ac),
                 _ => return Err(bad()),
             };
             *tables.get_mut(usize::from(class & 15)).ok_or_else(bad)? =
-                Some(Table::new(counts, symbols).ok_or_else(bad)?);
+                Some(Table::new(class_of, counts, symbols).ok_or_else(bad)?);
             body = &rest[total..];
         }
         Ok(())

@@ -135,26 +135,14 @@ fn read_unit(
 }
 
 /// Skips a block of a sequential scan (T.81, F.2.2).
-#[inline]
-fn sequential_block(bits: &mut Bits<'_>, dc: &Table, ac: &Table) -> Result<(), Stop> {
-    let size = dc.symbol(bits)?;
-    bits.skip(u32::from(size))?;
+fn sequential_block(at: &mut Bits<'_>, dc: &Table, ac: &Table) -> Result<(), Stop> {
+    let mut bits = *at;
+    dc.skip_value(&mut bits)?;
     let mut k = 1;
     while k < 64 {
-        let symbol = ac.symbol(bits)?;
-        let (run, size) = (symbol >> 4, symbol & 15);
-        if size == 0 {
-            if run != 15 {
-                break;
-            }
-            k += 16;
-        } else {
-            k += usize::from(run) + 1;
-            // A code of 16 bits and a value of 15 fit into one window of 32.
-            bits.peek32();
-            bits.take(u32::from(size))?;
-        }
+        k += ac.skip_value(&mut bits)?;
     }
+    *at = bits;
     Ok(())
 }
 
