@@ -16,7 +16,7 @@ pub trait Target: Send + Sync {
     fn has_kernel(&self, op: &Op, inputs: &[TensorType]) -> bool;
 
     /// True if the kernel of `op` reads this view as its input number `input` without a copy. Views without
-    /// gaps are always read.
+    /// gaps are always read, and `contiguous` reads every view.
     fn reads_view(&self, op: &Op, input: usize, view: &View) -> bool;
 
     /// True if the kernel of `op` writes this view as its output number `output`. Views without gaps are

@@ -37,7 +37,8 @@ pub fn gradients(
             if !relevant[input.index()] {
                 continue;
             }
-            let new = grad.ok_or_else(|| g.error(node.op.name(), "it gives no gradient to an input that is trained"))?;
+            let new = grad
+                .ok_or_else(|| g.error(node.op.name(), "it gives no gradient to an input that is trained"))?;
             let slot = &mut grads[input.index()];
             *slot = Some(match *slot {
                 Some(old) => g.at_path(&node.scope, |g| g.add(old, new))?,

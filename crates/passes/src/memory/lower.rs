@@ -3,8 +3,9 @@
 use super::{Buffer, Draft, Drafts, Home, Loc};
 use ocelli_ir::executor::Target;
 use ocelli_ir::ops::Contiguous;
-use ocelli_ir::{Graph, Node, Op, View};
+use ocelli_ir::{Graph, Node, Op, Value, View};
 use std::collections::HashMap;
+use std::sync::Arc;
 
 pub(super) fn lower(graph: &Graph, target: &dyn Target) -> Drafts {
     let mut lowering = Lowering {
@@ -55,14 +56,27 @@ impl Lowering<'_> {
                 let from = self.locs[node.inputs[0].index()].clone();
                 self.drafts.writes.push((op.slot, from, node.scope.clone()));
             }
-            op => match node.inputs.first().and_then(|v| op.alias(&self.locs[v.index()].view)) {
-                Some(views) => {
-                    let buffer = self.locs[node.inputs[0].index()].buffer;
-                    self.locs.extend(views.into_iter().map(|view| Loc { buffer, view }));
-                }
+            op => match self.aliased(op, node) {
+                Some(locs) => self.locs.extend(locs),
                 None => self.launch(node),
             },
         }
+    }
+
+    /// The locations of the outputs of an op that only looks at its input in another way. A reshape of elements
+    /// that do not lie in order looks at a copy.
+    fn aliased(&mut self, op: &Op, node: &Node) -> Option<Vec<Loc>> {
+        let value = *node.inputs.first()?;
+        let mut loc = self.locs[value.index()].clone();
+        let views = match op.alias(&loc.view) {
+            Some(views) => views,
+            None => {
+                let views = op.alias(&View::contiguous(loc.view.shape.clone()))?;
+                loc = self.copy(value, loc, &node.scope);
+                views
+            }
+        };
+        Some(views.into_iter().map(|view| Loc { buffer: loc.buffer, view }).collect())
     }
 
     fn source(&mut self, home: Home, ty: &ocelli_ir::TensorType) {
@@ -85,16 +99,17 @@ impl Lowering<'_> {
         if loc.view.is_contiguous() || self.target.reads_view(&node.op, i, &loc.view) {
             return loc;
         }
+        self.copy(value, loc, &node.scope)
+    }
+
+    /// A copy of a value without gaps; one serves all who need it.
+    fn copy(&mut self, value: Value, from: Loc, scope: &Arc<str>) -> Loc {
         if let Some(copy) = self.copies.get(&value.index()) {
             return copy.clone();
         }
         let copy = self.drafts.scratch(self.graph.ty(value).clone());
-        self.drafts.launches.push(Draft {
-            op: Contiguous.into(),
-            scope: node.scope.clone(),
-            inputs: vec![loc],
-            outputs: vec![copy.clone()],
-        });
+        let (inputs, outputs) = (vec![from], vec![copy.clone()]);
+        self.drafts.launches.push(Draft { op: Contiguous.into(), scope: scope.clone(), inputs, outputs });
         self.copies.insert(value.index(), copy.clone());
         copy
     }
