@@ -38,10 +38,13 @@ pub(super) fn sniff(bytes: &[u8]) -> Result<Format, Reject> {
     Err(Reject::new("not_an_image", format!("{} bytes, beginning `{}`", bytes.len(), preview(bytes))))
 }
 
+/// Bytes that stand at an offset.
+type Tag = (usize, &'static [u8]);
+
 /// Picture formats that are recognised but not read.
 fn foreign(bytes: &[u8]) -> Option<&'static str> {
     let at = |offset: usize, tag: &[u8]| bytes.get(offset..).is_some_and(|rest| rest.starts_with(tag));
-    let tags: [(&[(usize, &[u8])], &str); 9] = [
+    let kinds: [(&[Tag], &str); 9] = [
         (&[(0, b"RIFF"), (8, b"WEBP")], "WebP"),
         (&[(0, b"GIF8")], "GIF"),
         (&[(0, b"BM"), (6, b"\0\0\0\0")], "BMP"),
@@ -52,7 +55,7 @@ fn foreign(bytes: &[u8]) -> Option<&'static str> {
         (&[(0, b"\xff\x0a")], "JPEG XL"),
         (&[(0, b"\0\0\0\x0cJXL ")], "JPEG XL"),
     ];
-    tags.iter().find(|(parts, _)| parts.iter().all(|(o, tag)| at(*o, tag))).map(|(_, name)| *name)
+    kinds.iter().find(|(tags, _)| tags.iter().all(|(offset, tag)| at(*offset, tag))).map(|(_, name)| *name)
 }
 
 /// The first bytes as one line of text, so that a failed download is obvious.

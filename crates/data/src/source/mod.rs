@@ -1,7 +1,17 @@
 //! Where samples come from. A [`Source`] is a fixed, indexable set of rows; reading a row may fail, and a row
 //! that fails is a *skipped sample*: it never stops a run and never changes the order of the others.
 
+mod base64;
+mod caption;
+pub mod csv;
+mod error;
+mod fingerprint;
+mod positioned;
+
 use thiserror::Error;
+
+pub use caption::clean_caption;
+pub use error::SourceError;
 
 /// One picture and its caption, as the model will see them.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,0 +1,89 @@
+//! Pictures written as base64, in the ways people write it: either alphabet, padding or none, broken into
+//! lines, with a data-URI in front.
+//!
+//! Invariant: no character is dropped in silence, except white space and the padding at the end.
+
+use base64::Engine as _;
+use base64::alphabet::STANDARD;
+use base64::engine::DecodePaddingMode;
+use base64::engine::general_purpose::{GeneralPurpose, GeneralPurposeConfig};
+
+/// Padding is taken off before; bits left over in the last character are the picture decoder's matter.
+const ENGINE: GeneralPurpose = GeneralPurpose::new(
+    &STANDARD,
+    GeneralPurposeConfig::new()
+        .with_decode_padding_mode(DecodePaddingMode::RequireNone)
+        .with_decode_allow_trailing_bits(true),
+);
+
+/// Decodes `text`; the error says what was found and where.
+pub(crate) fn decode(text: &[u8]) -> Result<Vec<u8>, String> {
+    let start = data_uri(text)?;
+    let mut clean = Vec::with_capacity(text.len() - start);
+    for (at, &byte) in text.iter().enumerate().skip(start) {
+        match byte {
+            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'+' | b'/' => clean.push(byte),
+            b'-' => clean.push(b'+'),
+            b'_' => clean.push(b'/'),
+            b' ' | b'\t' | b'\r' | b'\n' => {}
+            b'=' if is_padding(&text[at..]) => break,
+            _ => {
+                let found = text[at..].iter().take(12).copied().collect::<Vec<_>>();
+                return Err(format!("no base64 at character {}: `{}`", at + 1, found.escape_ascii()));
+            }
+        }
+    }
+    if clean.len() % 4 == 1 {
+        return Err(format!("{} characters cannot be base64: one is missing or too many", clean.len()));
+    }
+    ENGINE.decode(&clean).map_err(|e| e.to_string())
+}
+
+/// One or two `=`, and nothing behind them but white space.
+fn is_padding(rest: &[u8]) -> bool {
+    let signs = rest.iter().filter(|b| **b == b'=').count();
+    signs <= 2 && rest.iter().all(|b| *b == b'=' || b.is_ascii_whitespace())
+}
+
+/// Where the data begin: 0, or behind the comma of `data:image/png;base64,`.
+fn data_uri(text: &[u8]) -> Result<usize, String> {
+    let lead = text.iter().take_while(|b| b.is_ascii_whitespace()).count();
+    if !text[lead..].get(..5).is_some_and(|head| head.eq_ignore_ascii_case(b"data:")) {
+        return Ok(0);
+    }
+    let comma = text.iter().take(256).position(|b| *b == b',').ok_or("a data URI without a comma")?;
+    let head = text[..comma].trim_ascii_end().to_ascii_lowercase();
+    if head.ends_with(b";base64") { Ok(comma + 1) } else { Err("a data URI that is not base64".into()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn accepts_what_people_write() {
+        // "\xfb\xff\xfe!" in both alphabets.
+        for text in [
+            "+//+IQ==",
+            "-__-IQ==",
+            "+//+IQ",
+            " +//+\r\nIQ=\n=\n",
+            "data:image/png;base64,+//+IQ==",
+            "DATA:;base64,-__-IQ",
+        ] {
+            assert_eq!(decode(text.as_bytes()).as_deref(), Ok(&b"\xfb\xff\xfe!"[..]), "{text:?}");
+        }
+        assert_eq!(decode(b""), Ok(vec![]));
+    }
+
+    #[test]
+    fn drops_nothing_in_silence() {
+        for text in
+            ["@@@", "AAAA!AAA", "AAAA=AAA", "AA===", "AAAAA", "data:image/png,AAAA", "data:AAAA", "AA\u{e9}A"]
+        {
+            assert!(decode(text.as_bytes()).is_err(), "{text:?}");
+        }
+        let error = decode(b"AAAABB!!CC").unwrap_err();
+        assert!(error.contains("character 7") && error.contains("!!CC"), "{error}");
+    }
+}
