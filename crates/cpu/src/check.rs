@@ -1,0 +1,223 @@
+//! Checks every launch of a plan before anything runs, so that a bad plan is an error and never undefined
+//! behaviour. What holds afterwards is listed in [`crate::mem`].
+
+use crate::buffer::ALIGNMENT;
+use crate::layout::{Layout, MAX_RANK};
+use crate::mem::{Loc, Room};
+use crate::ops::{Needs, kernel_for};
+use ocelli_ir::plan::{Launch, Operand, Place, Plan};
+use ocelli_ir::{DType, Op, TensorType};
+
+/// Why a plan is refused.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Fault {
+    /// The plan breaks its own invariants.
+    Wrong(String),
+    /// The plan needs what this executor lacks.
+    Lacking(String),
+}
+
+/// A launch with its operands found.
+#[derive(Clone, Debug)]
+pub struct Loaded {
+    /// Arguments.
+    pub ins: Vec<Loc>,
+    /// Results.
+    pub outs: Vec<Loc>,
+    /// Memory that the kernel uses.
+    pub needs: Needs,
+}
+
+fn wrong<T>(message: impl Into<String>) -> Result<T, Fault> {
+    Err(Fault::Wrong(message.into()))
+}
+
+fn lacking<T>(message: impl Into<String>) -> Result<T, Fault> {
+    Err(Fault::Lacking(message.into()))
+}
+
+/// Checks launch `index` of a plan.
+///
+/// # Errors
+/// The first thing that is not as it must be.
+pub fn launch(plan: &Plan, index: usize) -> Result<Loaded, Fault> {
+    let l = &plan.launches[index];
+    if matches!(l.op, Op::Input(_) | Op::StateRead(_)) {
+        return wrong("is memory, not a launch");
+    }
+    if l.after.iter().any(|&a| a >= index) {
+        return wrong("waits for a later launch");
+    }
+    let find = |o: &Operand| operand(plan, o);
+    let mut ins = l.inputs.iter().map(find).collect::<Result<Vec<_>, _>>()?;
+    let outs = l.outputs.iter().map(find).collect::<Result<Vec<_>, _>>()?;
+    let types: Vec<TensorType> = l.inputs.iter().map(Operand::ty).collect();
+    let have: Vec<TensorType> = l.outputs.iter().map(Operand::ty).collect();
+    let want = match &l.op {
+        Op::StateWrite(op) => op.infer_slot(l)?,
+        op => op.infer(&types.iter().collect::<Vec<_>>()).map_err(Fault::Wrong)?,
+    };
+    if want != have {
+        return wrong(format!("has outputs {have:?}, its rule says {want:?}"));
+    }
+    views(l, &types)?;
+    overlaps(l, &mut ins, &outs)?;
+    let needs = kernel_for(&l.op, &types).map(|k| k.needs(&types)).unwrap_or_default();
+    Ok(Loaded { ins, outs, needs })
+}
+
+/// What a plan's state write must look like: its output is the slot.
+trait InferSlot {
+    fn infer_slot(&self, l: &Launch) -> Result<Vec<TensorType>, Fault>;
+}
+
+impl InferSlot for ocelli_ir::ops::StateWrite {
+    fn infer_slot(&self, l: &Launch) -> Result<Vec<TensorType>, Fault> {
+        let [value] = &l.inputs[..] else { return wrong("takes 1 input") };
+        let slot = l.outputs.first().map(|o| o.place);
+        if value.ty() != self.ty || slot != Some(Place::State(self.slot)) {
+            return wrong("must write its value to its slot");
+        }
+        Ok(vec![self.ty.clone()])
+    }
+}
+
+/// Finds an operand in its place.
+///
+/// # Errors
+/// If it does not lie inside, or is of a type or rank that is not stored here.
+pub fn operand(plan: &Plan, o: &Operand) -> Result<Loc, Fault> {
+    let (view, size) = (&o.view, o.dtype.size());
+    if matches!(o.dtype, DType::Bf16 | DType::F16) {
+        return lacking(format!(
+            "{} is not stored on the CPU; leave trainer_config.amp_dtype unset",
+            o.dtype
+        ));
+    }
+    if view.shape.len() > MAX_RANK {
+        return lacking(format!("rank {} is above {MAX_RANK}", view.shape.len()));
+    }
+    if view.shape.len() != view.strides.len() {
+        return wrong(format!("view {view:?} has another number of strides than axes"));
+    }
+    let (room, start, bytes) = match o.place {
+        Place::Arena(at) if at % size != 0 => return wrong(format!("arena offset {at} is not aligned")),
+        Place::Arena(at) => (Room::Arena, at, plan.arena_bytes),
+        Place::State(slot) => match plan.state.iter().nth(slot.0 as usize) {
+            Some((_, s)) if s.ty.dtype == o.dtype => (Room::Slot(slot.0 as usize), 0, s.ty.bytes()),
+            _ => return wrong(format!("there is no {} slot {}", o.dtype, slot.0)),
+        },
+        Place::Input(i) => match plan.inputs.get(i) {
+            Some((_, ty)) if ty.dtype == o.dtype => (Room::Input(i), 0, ty.bytes()),
+            _ => return wrong(format!("there is no {} input {i}", o.dtype)),
+        },
+    };
+    let byte = view.offset.checked_mul(size).and_then(|b| b.checked_add(start));
+    let end = span(&view.shape, &view.strides).and_then(|n| n.checked_mul(size)).zip(byte);
+    match (end.and_then(|(n, b)| n.checked_add(b)), byte) {
+        (Some(end), Some(byte)) if end <= bytes => {
+            Ok(Loc { room, byte, dtype: o.dtype, layout: Layout::of(view), absent: false })
+        }
+        _ => wrong(format!("view {view:?} ends outside its {bytes} bytes")),
+    }
+}
+
+/// One past the last element counted from the first; none if a number overflows.
+fn span(shape: &[usize], strides: &[usize]) -> Option<usize> {
+    // Far below the limit, so that kernels may multiply a number of elements by small factors.
+    let numel = shape.iter().try_fold(1usize, |n, &d| n.checked_mul(d))?;
+    if numel > isize::MAX as usize / 4096 {
+        return None;
+    }
+    if numel == 0 {
+        return Some(0);
+    }
+    shape.iter().zip(strides).try_fold(1usize, |end, (&n, &s)| end.checked_add((n - 1).checked_mul(s)?))
+}
+
+/// Views only where the kernel takes them.
+fn views(l: &Launch, types: &[TensorType]) -> Result<(), Fault> {
+    let kernel = kernel_for(&l.op, types);
+    for (i, o) in l.inputs.iter().enumerate() {
+        if !o.view.is_contiguous() && !kernel.is_some_and(|k| k.reads(i, &o.view)) {
+            return wrong(format!("input {i} is a view that its kernel cannot read"));
+        }
+    }
+    for (i, o) in l.outputs.iter().enumerate() {
+        if !o.view.is_contiguous() && !kernel.is_some_and(|k| k.writes(i, &o.view)) {
+            return wrong(format!("output {i} is a view that its kernel cannot write"));
+        }
+        if !is_injective(&Layout::of(&o.view)) {
+            return wrong(format!("output {i} has elements that share memory"));
+        }
+    }
+    Ok(())
+}
+
+/// True if each stride leaves room for all that smaller strides reach: then no element is touched twice.
+fn is_injective(l: &Layout) -> bool {
+    let mut axes: Vec<(usize, usize)> =
+        l.strides().iter().copied().zip(l.shape().iter().copied()).filter(|(_, n)| *n > 1).collect();
+    axes.sort_unstable();
+    let mut reach = 0;
+    l.numel() == 0
+        || axes.iter().all(|&(stride, n)| {
+            let fits = stride > reach;
+            reach += (n - 1) * stride;
+            fits
+        })
+}
+
+/// No output meets another operand but in place; inputs of in-place pairs become absent.
+fn overlaps(l: &Launch, ins: &mut [Loc], outs: &[Loc]) -> Result<(), Fault> {
+    for (o, out) in outs.iter().enumerate() {
+        if matches!(out.room, Room::Input(_)) {
+            return wrong(format!("output {o} lies in a program input"));
+        }
+        for (i, x) in ins.iter_mut().enumerate().filter(|(_, x)| ranges_meet(out, x)) {
+            let paired = l.op.in_place().contains(&(o, i));
+            if !paired || out.byte != x.byte || l.outputs[o].view != l.inputs[i].view {
+                return wrong(format!("output {o} overlaps input {i}"));
+            }
+            x.absent = true;
+        }
+        if let Some(p) = outs[..o].iter().position(|p| ranges_meet(out, p) && elements_meet(out, p)) {
+            return wrong(format!("output {o} overlaps output {p}"));
+        }
+    }
+    Ok(())
+}
+
+fn range(l: &Loc) -> (usize, usize) {
+    (l.byte, l.byte + l.layout.end() * l.dtype.size())
+}
+
+fn ranges_meet(a: &Loc, b: &Loc) -> bool {
+    let ((a0, a1), (b0, b1)) = (range(a), range(b));
+    a.room == b.room && a0 < b1 && b0 < a1
+}
+
+/// Element by element: parts of one packed tensor interleave without meeting.
+fn elements_meet(a: &Loc, b: &Loc) -> bool {
+    if a.dtype != b.dtype {
+        return true;
+    }
+    let ((start, end), size) = (range(a), a.dtype.size());
+    let mut taken = vec![false; (end - start) / size];
+    each(a, |byte| taken[(byte - start) / size] = true);
+    let mut meet = false;
+    each(b, |byte| meet |= byte >= start && taken.get((byte - start) / size) == Some(&true));
+    meet
+}
+
+/// Calls `f` with the byte at which each element starts.
+fn each(l: &Loc, mut f: impl FnMut(usize)) {
+    let walk = crate::walk::Walk::new([&l.layout]);
+    let ([step], size) = (walk.inner(), l.dtype.size());
+    walk.runs(0..l.layout.numel(), |_, len, [at]| (0..len).for_each(|i| f(l.byte + (at + i * step) * size)));
+}
+
+/// Bytes to have for a plan's arena.
+pub fn arena_bytes(plan: &Plan) -> usize {
+    plan.arena_bytes.max(ALIGNMENT)
+}

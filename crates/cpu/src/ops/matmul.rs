@@ -1,0 +1,179 @@
+//! `matmul`: tiles of the output side by side, each a product on one thread; a long contraction into a small
+//! output is cut into pieces too, added up in their order. The cuts follow from the extents alone (rule 13).
+
+use super::{Kernel, Needs};
+use crate::buffer::Buffer;
+use crate::cx::Cx;
+use crate::layout::Layout;
+use crate::mem::{Cut, Dst, Inputs, Mat, Outputs, Src, gemm, par_tiles};
+use ocelli_ir::ops::{Extents, MatMul};
+use ocelli_ir::{TensorType, View};
+
+/// How the work is cut.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Tiling {
+    /// Rows of a tile.
+    rows: usize,
+    /// Columns of a tile.
+    cols: usize,
+    /// Length of a piece of the contraction.
+    depth: usize,
+}
+
+impl Tiling {
+    /// Tiles are cut until there are enough to keep many threads busy, but not below some hundred thousand
+    /// multiply-adds, under which packing the operands costs more than it saves.
+    fn new(e: Extents) -> Self {
+        const TILES: usize = 8;
+        const LEAST: usize = 1 << 19;
+        let total = e.batch * e.m * e.n * e.k;
+        let want = (total / LEAST).min(TILES).div_ceil(e.batch.max(1));
+        let mut t = Self { rows: e.m.max(1), cols: e.n.max(1), depth: e.k.max(1) };
+        let parts = |n: usize, step: usize| n.div_ceil(step);
+        if want > 1 {
+            let rows = want.min(parts(e.m, 32));
+            t.rows = e.m.div_ceil(rows).next_multiple_of(8);
+            let cols = want.div_ceil(parts(e.m, t.rows)).min(parts(e.n, 64));
+            t.cols = e.n.div_ceil(cols).next_multiple_of(16);
+            let pieces = want.div_ceil(parts(e.m, t.rows) * parts(e.n, t.cols)).min(parts(e.k, 2048));
+            t.depth = e.k.div_ceil(pieces.max(1));
+        }
+        t
+    }
+
+    fn pieces(self, e: Extents) -> usize {
+        e.k.div_ceil(self.depth).max(1)
+    }
+}
+
+/// A factor: a batch of matrices, seen as the product needs them.
+#[derive(Clone, Copy)]
+struct Factor<'a> {
+    src: Src<'a, f32>,
+    transposed: bool,
+}
+
+impl<'a> Factor<'a> {
+    fn matrix(&self, batch: usize) -> Mat<'a> {
+        let (shape, strides) = (self.src.layout.shape(), self.src.layout.strides());
+        let r = shape.len() - 2;
+        let (mut at, mut rest) = (0, batch);
+        for a in (0..r).rev() {
+            at += rest % shape[a] * strides[a];
+            rest /= shape[a];
+        }
+        let (row, col) = if self.transposed { (r + 1, r) } else { (r, r + 1) };
+        let data = self.src.data.get(at..).unwrap_or(&[]);
+        Mat { data, row_stride: strides[row], col_stride: strides[col] }
+    }
+}
+
+/// One launch.
+struct Launch<'a> {
+    e: Extents,
+    t: Tiling,
+    a: Factor<'a>,
+    b: Factor<'a>,
+    bias: Option<&'a [f32]>,
+}
+
+impl Launch<'_> {
+    /// One tile, its first row and column in the output given by its index.
+    fn tile(&self, mut out: Dst<'_, f32>, batch: usize, row: usize, col: usize, piece: usize) {
+        let (row, col, from) = (row * self.t.rows, col * self.t.cols, piece * self.t.depth);
+        let bias = self.bias.filter(|_| piece == 0);
+        if let Some(bias) = bias {
+            let &[rows, cols] = out.layout().shape() else { return };
+            (0..rows).for_each(|r| out.line(&[r]).copy_from_slice(&bias[col..col + cols]));
+        }
+        let k = self.t.depth.min(self.e.k - from.min(self.e.k));
+        let (a, b) = (self.a.matrix(batch).skip(row, from), self.b.matrix(batch).skip(from, col));
+        gemm(&mut out, bias.is_some(), a, b, k);
+    }
+
+    fn run(&self, cx: &Cx<'_>, work: &mut Buffer, out: Dst<'_, f32>) {
+        let (e, t) = (self.e, self.t);
+        let ops = e.batch * e.m * e.n * e.k / 8;
+        let pieces = t.pieces(e);
+        if pieces == 1 {
+            let cuts = [Cut::new(0, 1), Cut::new(1, t.rows), Cut::new(2, t.cols)];
+            return par_tiles(cx, ops, [(out, cuts)], |[b, r, c], [out]| {
+                self.tile(out.index(0), b, r, c, 0);
+            });
+        }
+        let n = e.batch * e.m * e.n;
+        let partial = work.slice::<f32>(pieces * n);
+        let cuts = [Cut::new(0, 1), Cut::new(1, 1), Cut::new(2, t.rows), Cut::new(3, t.cols)];
+        let tiles = Dst::from_slice(partial, &[pieces, e.batch, e.m, e.n]);
+        par_tiles(cx, ops, [(tiles, cuts)], |[p, b, r, c], [out]| {
+            self.tile(out.index(0).index(0), b, r, c, p);
+        });
+        par_tiles(cx, n * pieces, [(out, [Cut::new(0, 1), Cut::new(1, 16)])], |[b, r], [out]| {
+            let mut out = out.index(0);
+            for i in 0..out.layout().shape()[0] {
+                let at = (b * e.m + r * 16 + i) * e.n;
+                super::reduce_sum::add_rows(cx, out.line(&[i]), &partial[at..], n, pieces);
+            }
+        });
+    }
+}
+
+/// True if the last two axes can be read as a matrix with adjacent rows or adjacent columns.
+fn is_matrix(view: &View) -> bool {
+    let r = view.shape.len().saturating_sub(2);
+    view.shape[r..].iter().zip(&view.strides[r..]).any(|(&n, &s)| s == 1 || n == 1)
+}
+
+impl Kernel for MatMul {
+    fn reads(&self, input: usize, view: &View) -> bool {
+        input < 2 && is_matrix(view)
+    }
+
+    fn writes(&self, _: usize, view: &View) -> bool {
+        view.shape.len() == 2 && Layout::of(view).last_stride() == 1
+    }
+
+    fn needs(&self, inputs: &[TensorType]) -> Needs {
+        let Ok(e) = self.extents(&inputs[0].shape, &inputs[1].shape) else { return Needs::default() };
+        match Tiling::new(e).pieces(e) {
+            1 => Needs::default(),
+            pieces => Needs::workspace::<f32>((pieces * e.batch * e.m).saturating_mul(e.n)),
+        }
+    }
+
+    fn run(&self, cx: &Cx<'_>, work: &mut Buffer, ins: Inputs<'_>, outs: Outputs<'_>) {
+        let (a, b) = (ins.get::<f32>(0), ins.get::<f32>(1));
+        let [out] = outs.take::<f32, 1>();
+        let Ok(e) = self.extents(a.layout.shape(), b.layout.shape()) else { return };
+        if e.batch * e.m * e.n == 0 {
+            return;
+        }
+        // [m, n] may have gaps between rows; batches have none.
+        let out = if out.layout().shape().len() == 2 {
+            out.split_axis(0, e.m)
+        } else {
+            out.reshape(&[e.batch, e.m, e.n])
+        };
+        let (a, b) = (Factor { src: a, transposed: self.ta }, Factor { src: b, transposed: self.tb });
+        let bias = self.bias.then(|| ins.dense::<f32>(2));
+        Launch { e, t: Tiling::new(e), a, b, bias }.run(cx, work, out);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn small_products_are_not_cut_and_large_ones_are() {
+        let cut = |batch, m, n, k| {
+            let e = Extents { batch, m, n, k };
+            let t = Tiling::new(e);
+            (e.m.div_ceil(t.rows), e.n.div_ceil(t.cols), t.pieces(e))
+        };
+        assert_eq!(cut(1, 16, 78, 128), (1, 1, 1));
+        assert_eq!(cut(1, 16_448, 128, 128), (8, 1, 1));
+        assert_eq!(cut(1, 32, 64, 65_536), (1, 1, 8));
+        assert_eq!(cut(64, 257, 257, 16), (1, 1, 1));
+    }
+}

@@ -1,0 +1,5 @@
+//! `maximum`: element by element, with broadcasting. A NaN on the left stays, as in the contract.
+
+use super::elementwise::formula;
+
+formula!(Maximum, |a, b| if b > a { b } else { a });

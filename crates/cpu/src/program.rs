@@ -1,0 +1,317 @@
+//! A loaded plan, and the memory that the programs of one executor share.
+
+use crate::buffer::Buffer;
+use crate::check::{self, Fault, Loaded};
+use crate::cx::Cx;
+use crate::mem::{self, Bases, Elem, Inputs, Loc, Outputs, Room};
+use crate::ops::{self, kernel_for, par_copy};
+use crate::state::{CpuState, misuse, out_of_memory};
+use crate::target::NAME;
+use ocelli_ir::executor::{ExecError, Program, State};
+use ocelli_ir::plan::{Operand, Plan};
+use ocelli_ir::{DType, Op, StateSpec, TensorType};
+use pulp::Arch;
+use rayon::ThreadPool;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+/// Scratch memory of all programs of an executor, as large as the largest needs. Grows when a plan is loaded,
+/// never while one runs.
+#[derive(Debug)]
+pub(crate) struct Arena {
+    memory: Buffer,
+    workspace: Buffer,
+    scratch: Vec<Mutex<Buffer>>,
+    /// Number of the program that ran last.
+    ran: u64,
+    /// Number of programs loaded so far.
+    loaded: u64,
+}
+
+impl Arena {
+    pub(crate) fn new(threads: usize) -> Option<Self> {
+        let scratch = (0..threads).map(|_| Buffer::new(0).map(Mutex::new)).collect::<Option<_>>()?;
+        Some(Self { memory: Buffer::new(0)?, workspace: Buffer::new(0)?, scratch, ran: 0, loaded: 0 })
+    }
+
+    fn grow(&mut self, memory: usize, workspace: usize, scratch: usize) -> Result<(), ExecError> {
+        let fail = |what: &str, bytes| Err(out_of_memory(what, bytes));
+        if !self.memory.grow(memory) {
+            return fail("activations", memory);
+        }
+        if !self.workspace.grow(workspace) {
+            return fail("partial sums", workspace);
+        }
+        for mine in &mut self.scratch {
+            if !mine.get_mut().unwrap_or_else(PoisonError::into_inner).grow(scratch) {
+                return fail("a thread's scratch memory", scratch);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A plan made ready to run on the CPU.
+#[derive(Debug)]
+pub struct CpuProgram {
+    plan: Plan,
+    launches: Vec<Loaded>,
+    /// Where each launch's kernel is missing and the reference evaluation runs.
+    fallback: Vec<bool>,
+    outputs: Vec<Loc>,
+    /// Copies of outputs that do not lie in the arena, made when a run ends.
+    kept: Vec<Option<Buffer>>,
+    /// Copies of inputs that the host gave at an odd address.
+    staged: Vec<Option<Buffer>>,
+    arena: Arc<Mutex<Arena>>,
+    pool: Arc<ThreadPool>,
+    /// The last state's specification that was found to fit.
+    fits: Option<Arc<StateSpec>>,
+    id: u64,
+}
+
+impl CpuProgram {
+    pub(crate) fn load(
+        plan: Plan,
+        arena: &Arc<Mutex<Arena>>,
+        pool: &Arc<ThreadPool>,
+    ) -> Result<Self, ExecError> {
+        let launches = (0..plan.launches.len())
+            .map(|i| check::launch(&plan, i).map_err(|fault| refused(&plan, i, fault)))
+            .collect::<Result<Vec<_>, _>>()?;
+        let outputs = plan
+            .outputs
+            .iter()
+            .map(|(name, o)| check::operand(&plan, o).map_err(|f| refused_output(&plan, name, f)))
+            .collect::<Result<Vec<_>, _>>()?;
+        let fallback = plan.launches.iter().map(|l| {
+            let types: Vec<TensorType> = l.inputs.iter().map(Operand::ty).collect();
+            kernel_for(&l.op, &types).is_none()
+        });
+        let fallback = fallback.collect();
+        let kept = outputs.iter().map(keep).collect::<Result<Vec<_>, _>>()?;
+        let most = |f: fn(&Loaded) -> usize| launches.iter().map(f).max().unwrap_or(0);
+        let id = {
+            let mut shared = lock(arena);
+            shared.grow(check::arena_bytes(&plan), most(|l| l.needs.workspace), most(|l| l.needs.scratch))?;
+            shared.loaded += 1;
+            shared.loaded
+        };
+        let staged = plan.inputs.iter().map(|_| None).collect();
+        let (arena, pool) = (arena.clone(), pool.clone());
+        Ok(Self { plan, launches, fallback, outputs, kept, staged, arena, pool, fits: None, id })
+    }
+
+    /// Runs once, as [`Program::run`], and returns how long each launch took.
+    ///
+    /// # Errors
+    /// As [`Program::run`].
+    pub fn run_profiled(
+        &mut self,
+        state: &mut dyn State,
+        inputs: &[&[u8]],
+    ) -> Result<Vec<Duration>, ExecError> {
+        let mut times = Vec::with_capacity(self.launches.len());
+        self.execute(state, inputs, Some(&mut times))?;
+        Ok(times)
+    }
+
+    fn execute(
+        &mut self,
+        state: &mut dyn State,
+        inputs: &[&[u8]],
+        mut times: Option<&mut Vec<Duration>>,
+    ) -> Result<(), ExecError> {
+        self.check_inputs(inputs)?;
+        let spec = state.spec().clone();
+        let Some(state) = state.as_any().downcast_mut::<CpuState>() else {
+            return Err(misuse(&self.plan.name, "the state is another executor's"));
+        };
+        self.check_state(&spec)?;
+        self.stage(inputs)?;
+        let arena = &mut *lock(&self.arena);
+        arena.ran = self.id;
+        let bases = Bases::new(&mut arena.memory, &mut state.slots, inputs, &self.staged);
+        let (workspace, scratch, threads) =
+            (&mut arena.workspace, &arena.scratch, self.pool.current_num_threads());
+        let (plan, launches, fallback) = (&self.plan, &self.launches, &self.fallback);
+        let (outputs, kept) = (&self.outputs, &mut self.kept);
+        self.pool.install(|| {
+            let cx = Cx { arch: Arch::new(), threads, scratch };
+            for (i, launch) in launches.iter().enumerate() {
+                let start = times.is_some().then(Instant::now);
+                // SAFETY: `check::launch` accepted these operands, and those of the last launch are gone.
+                let (ins, outs) = unsafe { mem::operands(&bases, &launch.ins, &launch.outs) };
+                run_launch(&cx, workspace, &plan.launches[i].op, fallback[i], ins, outs);
+                if let (Some(times), Some(start)) = (times.as_deref_mut(), start) {
+                    times.push(start.elapsed());
+                }
+            }
+            for (loc, kept) in outputs.iter().zip(kept) {
+                if let Some(kept) = kept {
+                    // SAFETY: all launches are over; the output is only read.
+                    let (ins, _) = unsafe { mem::operands(&bases, std::slice::from_ref(loc), &[]) };
+                    gather(ins, kept.bytes_mut());
+                }
+            }
+        });
+        Ok(())
+    }
+
+    fn check_inputs(&self, inputs: &[&[u8]]) -> Result<(), ExecError> {
+        let (want, found) = (self.plan.inputs.len(), inputs.len());
+        if want != found {
+            return Err(misuse(&self.plan.name, format!("takes {want} inputs, got {found}")));
+        }
+        for ((name, ty), bytes) in self.plan.inputs.iter().zip(inputs) {
+            if bytes.len() != ty.bytes() {
+                let (want, found) = (ty.bytes(), bytes.len());
+                let message = format!("input '{name}' is {ty}, {want} bytes, got {found}");
+                return Err(misuse(&self.plan.name, message));
+            }
+        }
+        Ok(())
+    }
+
+    /// The state must have the plan's slots, perhaps with more behind them.
+    fn check_state(&mut self, spec: &Arc<StateSpec>) -> Result<(), ExecError> {
+        let same = |a: &Arc<StateSpec>| Arc::ptr_eq(a, spec);
+        if same(&self.plan.state) || self.fits.as_ref().is_some_and(same) {
+            return Ok(());
+        }
+        let wrong = self.plan.state.iter().find(|&(id, slot)| {
+            spec.iter().nth(id.0 as usize).is_none_or(|(_, s)| s.name != slot.name || s.ty != slot.ty)
+        });
+        if let Some((id, slot)) = wrong {
+            let message = format!("the state's slot {} is not '{}' {}", id.0, slot.name, slot.ty);
+            return Err(misuse(&self.plan.name, message));
+        }
+        self.fits = Some(spec.clone());
+        Ok(())
+    }
+
+    /// Copies inputs that are not aligned for their element type.
+    fn stage(&mut self, inputs: &[&[u8]]) -> Result<(), ExecError> {
+        for (((name, ty), bytes), staged) in self.plan.inputs.iter().zip(inputs).zip(&mut self.staged) {
+            if (bytes.as_ptr() as usize).is_multiple_of(ty.dtype.size()) {
+                *staged = None;
+                continue;
+            }
+            if staged.is_none() {
+                *staged = Some(Buffer::new(bytes.len()).ok_or_else(|| out_of_memory(name, bytes.len()))?);
+            }
+            if let Some(buffer) = staged {
+                buffer.bytes_mut().copy_from_slice(bytes);
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Program for CpuProgram {
+    fn plan(&self) -> &Plan {
+        &self.plan
+    }
+
+    fn run(&mut self, state: &mut dyn State, inputs: &[&[u8]]) -> Result<(), ExecError> {
+        self.execute(state, inputs, None)
+    }
+
+    fn output(&self, index: usize) -> Result<Vec<u8>, ExecError> {
+        let Some((_, operand)) = self.plan.outputs.get(index) else {
+            let n = self.plan.outputs.len();
+            return Err(misuse(&self.plan.name, format!("there is no output {index}, only {n}")));
+        };
+        let mut arena = lock(&self.arena);
+        if arena.ran != self.id {
+            return Err(misuse(
+                &self.plan.name,
+                "has not run since another program did: its outputs are gone",
+            ));
+        }
+        if let Some(kept) = &self.kept[index] {
+            return Ok(kept.bytes().to_vec());
+        }
+        let mut bytes = vec![0; operand.ty().bytes()];
+        let bases = Bases::new(&mut arena.memory, &mut [], &[], &[]);
+        // SAFETY: `check::operand` accepted the operand, and nothing else runs while the arena is locked.
+        let (ins, _) = unsafe { mem::operands(&bases, std::slice::from_ref(&self.outputs[index]), &[]) };
+        gather(ins, &mut bytes);
+        Ok(bytes)
+    }
+}
+
+fn lock(arena: &Mutex<Arena>) -> MutexGuard<'_, Arena> {
+    // A kernel that panicked leaves scratch memory half written, which the next run overwrites.
+    arena.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Memory for an output that the arena does not hold.
+fn keep(loc: &Loc) -> Result<Option<Buffer>, ExecError> {
+    if loc.room == Room::Arena {
+        return Ok(None);
+    }
+    let bytes = loc.layout.numel() * loc.dtype.size();
+    Ok(Some(Buffer::new(bytes).ok_or_else(|| out_of_memory("an output", bytes))?))
+}
+
+/// Runs one launch.
+fn run_launch(
+    cx: &Cx<'_>,
+    work: &mut Buffer,
+    op: &Op,
+    fallback: bool,
+    ins: Inputs<'_>,
+    mut outs: Outputs<'_>,
+) {
+    for &(o, i) in op.in_place() {
+        match ins.dtype(i) {
+            _ if ins.is_absent(i) => {}
+            DType::U8 => par_copy(cx, outs.get::<u8>(o), &ins.get(i)),
+            DType::U32 => par_copy(cx, outs.get::<u32>(o), &ins.get(i)),
+            _ => par_copy(cx, outs.get::<f32>(o), &ins.get(i)),
+        }
+    }
+    match ops::kernel(op) {
+        Some(kernel) if !fallback => kernel.run(cx, work, ins, outs),
+        _ => ops::reference::run(op, ins, outs),
+    }
+}
+
+/// Copies the only operand to `out`, row-major.
+fn gather(ins: Inputs<'_>, out: &mut [u8]) {
+    fn copy<T: Elem>(ins: Inputs<'_>, out: &mut [u8]) {
+        let src = ins.get::<T>(0);
+        let walk = crate::walk::Walk::new([&src.layout]);
+        let [step] = walk.inner();
+        let size = size_of::<T>();
+        walk.runs(0..src.layout.numel(), |at, len, [from]| {
+            for (i, out) in out[at * size..(at + len) * size].chunks_exact_mut(size).enumerate() {
+                out.copy_from_slice(bytemuck::bytes_of(&src.data[from + i * step]));
+            }
+        });
+    }
+    match ins.dtype(0) {
+        DType::U8 => copy::<u8>(ins, out),
+        DType::U32 => copy::<u32>(ins, out),
+        _ => copy::<f32>(ins, out),
+    }
+}
+
+fn refused(plan: &Plan, index: usize, fault: Fault) -> ExecError {
+    let l = &plan.launches[index];
+    match fault {
+        Fault::Wrong(m) => misuse(&plan.name, format!("launch {index} ({} in '{}'): {m}", l.op, l.scope)),
+        Fault::Lacking(message) => ExecError::Unsupported {
+            program: plan.name.clone(),
+            op: format!("launch {index} ({} in '{}')", l.op, l.scope),
+            device: NAME.into(),
+            message,
+        },
+    }
+}
+
+fn refused_output(plan: &Plan, name: &str, fault: Fault) -> ExecError {
+    let (Fault::Wrong(m) | Fault::Lacking(m)) = fault;
+    misuse(&plan.name, format!("output '{name}': {m}"))
+}

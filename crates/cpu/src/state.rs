@@ -1,0 +1,76 @@
+//! The state: one aligned buffer for each slot, at one address for the state's whole life.
+
+use crate::buffer::Buffer;
+use crate::target::NAME;
+use ocelli_ir::executor::{ExecError, State};
+use ocelli_ir::{SlotId, StateSpec};
+use rayon::prelude::*;
+use std::any::Any;
+use std::sync::Arc;
+
+/// Parameters, moments and counters in this process's memory.
+#[derive(Debug)]
+pub struct CpuState {
+    spec: Arc<StateSpec>,
+    pub(crate) slots: Vec<Buffer>,
+}
+
+impl CpuState {
+    /// Every slot at its start under `seed`.
+    ///
+    /// # Errors
+    /// If memory cannot be had.
+    pub(crate) fn new(spec: &Arc<StateSpec>, seed: u64) -> Result<Self, ExecError> {
+        let slots: Vec<_> = spec.iter().map(|(_, slot)| slot).collect();
+        let filled = slots.par_iter().map(|slot| {
+            let bytes = slot.ty.bytes();
+            let mut buffer = Buffer::new(bytes).ok_or_else(|| out_of_memory(&slot.name, bytes))?;
+            buffer.bytes_mut().copy_from_slice(&slot.initial(seed));
+            Ok(buffer)
+        });
+        Ok(Self { spec: spec.clone(), slots: filled.collect::<Result<_, ExecError>>()? })
+    }
+
+    /// Index of an id, if the slot exists.
+    fn index(&self, slot: SlotId) -> Result<usize, ExecError> {
+        let i = slot.0 as usize;
+        let fail = || misuse("state", format!("there is no slot {i}; the state has {}", self.slots.len()));
+        (i < self.slots.len()).then_some(i).ok_or_else(fail)
+    }
+}
+
+impl State for CpuState {
+    fn spec(&self) -> &Arc<StateSpec> {
+        &self.spec
+    }
+
+    fn read(&self, slot: SlotId) -> Result<Vec<u8>, ExecError> {
+        Ok(self.slots[self.index(slot)?].bytes().to_vec())
+    }
+
+    fn write(&mut self, slot: SlotId, bytes: &[u8]) -> Result<(), ExecError> {
+        let i = self.index(slot)?;
+        let to = self.slots[i].bytes_mut();
+        if to.len() != bytes.len() {
+            let name = &self.spec.get(slot).name;
+            let (want, found) = (to.len(), bytes.len());
+            return Err(misuse("state", format!("slot '{name}' holds {want} bytes, got {found}")));
+        }
+        to.copy_from_slice(bytes);
+        Ok(())
+    }
+
+    fn as_any(&mut self) -> &mut dyn Any {
+        self
+    }
+}
+
+/// The error for memory that cannot be had.
+pub(crate) fn out_of_memory(what: &str, bytes: usize) -> ExecError {
+    ExecError::OutOfMemory { device: NAME.into(), what: what.into(), bytes }
+}
+
+/// The error for a host that does not fit the program.
+pub(crate) fn misuse(program: &str, message: impl Into<String>) -> ExecError {
+    ExecError::Misuse { program: program.into(), message: message.into() }
+}

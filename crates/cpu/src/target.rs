@@ -1,0 +1,35 @@
+//! What the passes may ask about this executor.
+
+use crate::buffer::ALIGNMENT;
+use crate::ops::{kernel, kernel_for};
+use ocelli_ir::executor::Target;
+use ocelli_ir::{Op, TensorType, View};
+
+/// Name in messages.
+pub const NAME: &str = "cpu";
+
+/// The CPU's answers. They do not depend on the machine.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct CpuTarget;
+
+impl Target for CpuTarget {
+    fn name(&self) -> &str {
+        NAME
+    }
+
+    fn has_kernel(&self, op: &Op, inputs: &[TensorType]) -> bool {
+        kernel_for(op, inputs).is_some()
+    }
+
+    fn reads_view(&self, op: &Op, input: usize, view: &View) -> bool {
+        view.is_contiguous() || kernel(op).is_some_and(|k| k.reads(input, view))
+    }
+
+    fn writes_view(&self, op: &Op, output: usize, view: &View) -> bool {
+        view.is_contiguous() || kernel(op).is_some_and(|k| k.writes(output, view))
+    }
+
+    fn alignment(&self) -> usize {
+        ALIGNMENT
+    }
+}

@@ -1,0 +1,103 @@
+//! Every op of the registry against its reference evaluation in f64: dense, in views, in place, and on several
+//! numbers of threads.
+
+mod common;
+
+use common::{Case, Lie, is_memory};
+use ocelli_cpu::{CpuExecutor, CpuTarget};
+use ocelli_ir::executor::Target;
+use ocelli_ir::op::Gen;
+use ocelli_ir::ops::registry;
+use proptest::prelude::*;
+
+// One for each test thread: the outputs of a program are gone once another has run on the same executor.
+thread_local! {
+    static EXECUTORS: [CpuExecutor; 3] = [1, 2, 3].map(|n| CpuExecutor::new(Some(n)).unwrap());
+}
+
+/// How far results may be from the reference, as a share of the largest magnitude in the tensor.
+fn bound(name: &str) -> f64 {
+    match name {
+        "attention_grad" | "layer_norm_grad" => 4e-6,
+        "matmul" | "layer_norm" | "reduce_sum" | "attention" | "adam" => 2e-6,
+        "cross_entropy" | "cross_entropy_grad" => 2e-6,
+        _ => 1e-6,
+    }
+}
+
+/// True if results can be the small difference of large terms: then the inputs' magnitude counts as well. Only
+/// here, where a tensor may have one element; the large shapes do without.
+fn cancels(name: &str) -> bool {
+    let sums = [
+        "matmul",
+        "reduce_sum",
+        "layer_norm",
+        "layer_norm_grad",
+        "attention",
+        "attention_grad",
+        "scatter_rows",
+    ];
+    sums.contains(&name) || ["gelu_grad", "adam", "cos", "cross_entropy", "normalize_pixels"].contains(&name)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(64) })]
+
+    #[test]
+    fn every_op_equals_its_reference(seed: u64) {
+        for (name, sample) in registry() {
+            let mut g = Gen::new(seed);
+            let sample = sample(&mut g);
+            if is_memory(&sample.op) {
+                continue;
+            }
+            for lie in [Lie::Dense, Lie::Views, Lie::InPlace] {
+                let case = Case::new(&sample, &mut g, lie);
+                let floor = if cancels(name) { case.largest.max(1.0) } else { 0.0 };
+                EXECUTORS.with(|e| case.check(&e[1], bound(name), floor));
+            }
+        }
+    }
+
+    #[test]
+    fn the_number_of_threads_changes_no_bit(seed: u64) {
+        for (_, sample) in registry() {
+            let mut g = Gen::new(seed);
+            let sample = sample(&mut g);
+            if is_memory(&sample.op) {
+                continue;
+            }
+            let case = Case::new(&sample, &mut g, Lie::Views);
+            let [one, two, three] = EXECUTORS.with(|e| [0, 1, 2].map(|i| case.run(&e[i])));
+            prop_assert!(one == two && one == three, "{}", case.op);
+        }
+    }
+}
+
+#[test]
+fn every_op_of_the_registry_has_a_kernel() {
+    for (name, sample) in registry() {
+        for seed in 0..20 {
+            let sample = sample(&mut Gen::new(seed));
+            let types: Vec<_> = sample.inputs.iter().map(|(ty, _)| ty.clone()).collect();
+            let found = CpuTarget.has_kernel(&sample.op, &types);
+            assert_eq!(found, !is_memory(&sample.op), "{name}");
+        }
+    }
+}
+
+#[test]
+fn views_with_gaps_are_really_tried() {
+    let gaps = |wanted: &str| {
+        let (_, sample) = registry().into_iter().find(|(name, _)| *name == wanted).unwrap();
+        let count = |seed| {
+            let mut g = Gen::new(seed);
+            let sample = sample(&mut g);
+            Case::new(&sample, &mut g, Lie::Views).gaps
+        };
+        (0..50).map(count).sum::<usize>()
+    };
+    for name in ["matmul", "attention", "attention_grad", "add", "concat", "contiguous", "reduce_sum"] {
+        assert!(gaps(name) > 20, "{name}: {}", gaps(name));
+    }
+}
