@@ -7,6 +7,7 @@ pub mod csv;
 mod error;
 mod fingerprint;
 mod positioned;
+pub mod shapes;
 
 use thiserror::Error;
 
