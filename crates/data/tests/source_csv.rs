@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use ocelli_data::source::csv::{Csv, CsvOptions};
 use ocelli_data::source::{Source, SourceError};
+use proptest::prelude::*;
 use serde_json::Value;
 use tempfile::NamedTempFile;
 
@@ -259,4 +260,47 @@ fn a_file_that_changes_is_a_read_error_not_a_panic() {
     let bad = csv.read(0, 4).unwrap_err();
     assert_eq!(bad.reason, "read_error");
     assert!(bad.detail.contains("changed"), "{bad}");
+}
+
+#[test]
+fn the_projects_own_pictures_load_and_fit_the_vocabulary() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let csv = open(&root.join("images/inputs.csv"));
+    assert_eq!(csv.len(), 3);
+    let vocabulary = std::fs::read_to_string(root.join("vocab.txt")).unwrap();
+    let characters: Vec<&str> = vocabulary.lines().collect();
+    assert_eq!(characters.len(), 77);
+    assert!(characters.iter().all(|line| line.chars().count() == 1), "{characters:?}");
+    for row in 0..3 {
+        let sample = csv.read(row, 96).unwrap();
+        assert_eq!(sample.pixels.len(), 96 * 96 * 3);
+        assert!(sample.caption.chars().all(|c| characters.contains(&c.to_string().as_str())));
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 500, failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// Whatever was done to a file: it is refused, or each of its rows is a sample or a bad one.
+    #[test]
+    fn mutated_files_never_panic(
+        changes in prop::collection::vec((0.0..1.0f64, any::<u8>(), 0..30usize), 1..8),
+    ) {
+        let mut bytes = std::fs::read(case("08_captions/captions.csv")).unwrap();
+        for (at, byte, cut) in changes {
+            let at = (at * bytes.len() as f64) as usize;
+            let byte = [b'"', b',', b'\n', b'\r', byte][usize::from(byte) % 5];
+            bytes.splice(at..(at + cut).min(bytes.len()), [byte]);
+        }
+        match opened(&bytes) {
+            Ok(csv) => {
+                for row in 0..csv.len() {
+                    // The file is gone from its folder, but open.
+                    let chars = csv.read(row, 4).map_or(0, |sample| sample.caption.chars().count());
+                    prop_assert!(chars == 0 || chars == csv.caption_chars(row));
+                }
+            }
+            Err(error) => prop_assert!(!error.to_string().is_empty()),
+        }
+    }
 }
