@@ -1,7 +1,7 @@
 //! What a running kernel may use: vector instructions, threads, scratch memory of its thread.
 
 use crate::buffer::Buffer;
-use pulp::Arch;
+use pulp::{Arch, Simd, WithSimd};
 use rayon::prelude::*;
 use std::sync::{Mutex, PoisonError};
 
@@ -19,7 +19,27 @@ pub struct Cx<'a> {
     pub scratch: &'a [Mutex<Buffer>],
 }
 
+/// A closure to be compiled for each instruction set. pulp takes closures itself, but calls them by value, for
+/// which the compiler makes a function of its own, out of reach of the instruction set.
+struct Vectorized<F>(F);
+
+impl<R, F: FnMut() -> R> WithSimd for Vectorized<F> {
+    type Output = R;
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(mut self, _: S) -> R {
+        (self.0)()
+    }
+}
+
 impl Cx<'_> {
+    /// Runs `f` with the best vector instructions of this machine, if all that it calls is inlined: mark `f` and
+    /// closures inside it `#[inline(always)]`, and write loops as loops.
+    #[inline]
+    pub fn simd<R>(&self, f: impl FnMut() -> R) -> R {
+        self.arch.dispatch(Vectorized(f))
+    }
+
     /// Calls `f(0..n)`, each once, in any order, on several threads if `work` element operations are worth it.
     /// Results must not depend on the order.
     pub fn par(&self, n: usize, work: usize, f: impl Fn(usize) + Sync + Send) {

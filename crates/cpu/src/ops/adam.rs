@@ -55,10 +55,10 @@ impl Kernel for Adam {
         par_tiles(cx, g.len(), flat, |[chunk], tiles| {
             let [p, m, v] = tiles.map(|t| t.dense());
             let g = &g[chunk * CHUNK..][..p.len()];
-            cx.arch.dispatch(
+            cx.simd(
                 #[inline(always)]
                 || {
-                    for (((p, m), v), &g) in p.iter_mut().zip(m).zip(v).zip(g) {
+                    for (((p, m), v), &g) in p.iter_mut().zip(m.iter_mut()).zip(v.iter_mut()).zip(g) {
                         step.apply(p, m, v, g);
                     }
                 },

@@ -52,7 +52,9 @@ fn exponentials(s: &mut [f32], visible: usize) -> (f32, f32) {
     let (seen, unseen) = s.split_at_mut(visible);
     unseen.fill(0.0);
     let max = sums::max(seen);
-    seen.iter_mut().for_each(|s| *s = exp(*s - max));
+    for s in seen.iter_mut() {
+        *s = exp(*s - max);
+    }
     let sum = sums::sum(seen);
     (sum, max + sum.ln())
 }
@@ -77,7 +79,7 @@ impl Task<'_> {
     ) {
         let Heads { op, e, pitch, width, .. } = self.heads;
         let valid = self.heads.valid(self.b);
-        cx.arch.dispatch(
+        cx.simd(
             #[inline(always)]
             || {
                 k.pack_cols(valid, op.scale as f32, pitch, m.kt);
@@ -103,7 +105,7 @@ impl Task<'_> {
         let (a, b) = (Left::Rows(q, self.q.stride), &*m.kt);
         Product { c: m.s, c_stride: pitch, add: false, a, b, b_stride: pitch, m: rows, n, k: e.d }
             .run(cx.arch);
-        cx.arch.dispatch(
+        cx.simd(
             #[inline(always)]
             || {
                 for (i, lse) in lse.iter_mut().enumerate() {

@@ -112,7 +112,7 @@ impl Grad<'_> {
     /// Packs what all query heads of a key head read, and clears what they add to.
     fn start(&self, m: &mut Scratch<'_>, k: Head<'_>, v: Head<'_>, valid: usize) {
         let Heads { op, pitch, width, .. } = self.heads;
-        self.cx.arch.dispatch(
+        self.cx.simd(
             #[inline(always)]
             || {
                 k.pack_cols(valid, op.scale as f32, pitch, m.kt);
@@ -144,7 +144,7 @@ impl Grad<'_> {
         };
         scores(&mut *m.p, &*m.q, &*m.kt).run(arch);
         scores(&mut *m.ds, &*m.dy, &*m.vt).run(arch);
-        arch.dispatch(
+        self.cx.simd(
             #[inline(always)]
             || self.weights(m, query, first, rows, n),
         );

@@ -4,7 +4,7 @@ use super::Kernel;
 use crate::buffer::Buffer;
 use crate::cx::Cx;
 use crate::mem::{Cut, Inputs, Outputs, par_tiles};
-use crate::simd::{math::exp, sums};
+use crate::simd::sums;
 use ocelli_ir::ops::CrossEntropy;
 use ocelli_ir::{DType, TensorType};
 
@@ -15,8 +15,7 @@ const CHUNK: usize = 8 * 1024;
 #[inline(always)]
 fn log_sum_exp(x: &[f32]) -> f32 {
     let max = sums::max(x);
-    let sum = sums::sum_wide_of(x, |x| exp(x - max));
-    (f64::from(max) + sum.ln()) as f32
+    (f64::from(max) + sums::sum_exp_wide(x, max).ln()) as f32
 }
 
 impl Kernel for CrossEntropy {
@@ -32,9 +31,13 @@ impl Kernel for CrossEntropy {
         par_tiles(cx, logits.len() * 8, [(outs.get(1), [Cut::new(0, chunk)])], |[i], [lse]| {
             let lse = lse.dense();
             let rows = logits[i * chunk * v..].chunks_exact(v);
-            cx.arch.dispatch(
+            cx.simd(
                 #[inline(always)]
-                || lse.iter_mut().zip(rows).for_each(|(o, row)| *o = log_sum_exp(row)),
+                || {
+                    for (o, row) in lse.iter_mut().zip(rows.clone()) {
+                        *o = log_sum_exp(row);
+                    }
+                },
             );
         });
         let lse = outs.get::<f32>(1).dense();

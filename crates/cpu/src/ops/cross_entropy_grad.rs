@@ -17,7 +17,9 @@ fn row(out: &mut [f32], x: &[f32], target: u32, factor: f32, lse: f32) {
     if factor == 0.0 || target as usize >= x.len() {
         return out.fill(0.0);
     }
-    out.iter_mut().zip(x).for_each(|(o, &x)| *o = factor * exp(x - lse));
+    for (o, &x) in out.iter_mut().zip(x) {
+        *o = factor * exp(x - lse);
+    }
     let hot = target as usize;
     out[hot] = factor * (exp(x[hot] - lse) - 1.0);
 }
@@ -35,7 +37,7 @@ impl Kernel for CrossEntropyGrad {
         let chunk = (CHUNK / v).max(1);
         par_tiles(cx, logits.len() * 8, [(out, [Cut::new(0, chunk)])], |[i], [out]| {
             let out = out.dense();
-            cx.arch.dispatch(
+            cx.simd(
                 #[inline(always)]
                 || {
                     for (j, out) in out.chunks_exact_mut(v).enumerate() {

@@ -36,7 +36,7 @@ impl Kernel for DropoutOp {
             let at = TileRow { key, step, sample: samples[b], plane: 0, tile_row };
             cx.scratch(words(tiles), |bits| {
                 let bits = bytemuck::cast_slice_mut(bits);
-                cx.arch.dispatch(
+                cx.simd(
                     #[inline(always)]
                     || {
                         at.bits(tiles, bits);

@@ -22,7 +22,7 @@ pub fn unary<T: Elem>(
     let [step] = walk.inner();
     par_tiles(cx, n, [(out.reshape(&[n]), [Cut::new(0, CHUNK)])], |[chunk], [out]| {
         let (out, first) = (out.dense(), chunk * CHUNK);
-        cx.arch.dispatch(
+        cx.simd(
             #[inline(always)]
             || {
                 walk.runs(
@@ -31,9 +31,13 @@ pub fn unary<T: Elem>(
                     |at, len, [i]| {
                         let out = &mut out[at..at + len];
                         if step == 1 {
-                            out.iter_mut().zip(&a.data[i..i + len]).for_each(|(o, &x)| *o = f(x));
+                            for (o, &x) in out.iter_mut().zip(&a.data[i..i + len]) {
+                                *o = f(x);
+                            }
                         } else {
-                            out.iter_mut().enumerate().for_each(|(j, o)| *o = f(a.data[i + j * step]));
+                            for (j, o) in out.iter_mut().enumerate() {
+                                *o = f(a.data[i + j * step]);
+                            }
                         }
                     },
                 );
@@ -57,7 +61,7 @@ pub fn binary(
     let steps = walk.inner();
     par_tiles(cx, n, [(out.reshape(&[n]), [Cut::new(0, CHUNK)])], |[chunk], [out]| {
         let (out, first) = (out.dense(), chunk * CHUNK);
-        cx.arch.dispatch(
+        cx.simd(
             #[inline(always)]
             || {
                 walk.runs(
@@ -74,16 +78,28 @@ pub fn binary(
 #[inline(always)]
 fn run(out: &mut [f32], a: &[f32], b: &[f32], steps: [usize; 2], f: impl Fn(f32, f32) -> f32) {
     match steps {
-        [1, 1] => out.iter_mut().zip(a).zip(b).for_each(|((o, &x), &y)| *o = f(x, y)),
+        [1, 1] => {
+            for ((o, &x), &y) in out.iter_mut().zip(a).zip(b) {
+                *o = f(x, y);
+            }
+        }
         [1, 0] => {
             let y = b[0];
-            out.iter_mut().zip(a).for_each(|(o, &x)| *o = f(x, y));
+            for (o, &x) in out.iter_mut().zip(a) {
+                *o = f(x, y);
+            }
         }
         [0, 1] => {
             let x = a[0];
-            out.iter_mut().zip(b).for_each(|(o, &y)| *o = f(x, y));
+            for (o, &y) in out.iter_mut().zip(b) {
+                *o = f(x, y);
+            }
         }
-        [p, q] => out.iter_mut().enumerate().for_each(|(i, o)| *o = f(a[i * p], b[i * q])),
+        [p, q] => {
+            for (i, o) in out.iter_mut().enumerate() {
+                *o = f(a[i * p], b[i * q]);
+            }
+        }
     }
 }
 

@@ -107,7 +107,9 @@ impl<'a> Head<'a> {
     pub fn pack_cols(&self, n: usize, factor: f32, pitch: usize, out: &mut [f32]) {
         for (c, out) in out.chunks_exact_mut(pitch).take(self.d).enumerate() {
             let (used, rest) = out.split_at_mut(n);
-            used.iter_mut().enumerate().for_each(|(t, o)| *o = self.data[t * self.stride + c] * factor);
+            for (t, o) in used.iter_mut().enumerate() {
+                *o = self.data[t * self.stride + c] * factor;
+            }
             rest.fill(0.0);
         }
     }

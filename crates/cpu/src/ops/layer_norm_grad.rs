@@ -44,8 +44,10 @@ impl Block<'_> {
     fn row(&self, dx: &mut [f32], x: &[f32], dy: &[f32], mean: f32, rstd: f32) {
         let n = self.gamma.len() as f64;
         // t goes to dx first, then h t through it.
-        dx.iter_mut().zip(dy).zip(self.gamma).for_each(|((t, &dy), &g)| *t = dy * g);
-        let mean_t = (sum_wide(dx, |t| t) / n) as f32;
+        for ((t, &dy), &g) in dx.iter_mut().zip(dy).zip(self.gamma) {
+            *t = dy * g;
+        }
+        let mean_t = (sum_wide(dx) / n) as f32;
         let mean_th = (dot_wide(dx, x, mean, rstd) / n) as f32;
         for (t, &x) in dx.iter_mut().zip(x) {
             let h = (x - mean) * rstd;
@@ -58,16 +60,15 @@ impl Block<'_> {
 #[inline(always)]
 fn dot_wide(t: &[f32], x: &[f32], mean: f32, rstd: f32) -> f64 {
     const LANES: usize = crate::simd::sums::LANES;
-    let term = |t: f32, x: f32| f64::from(t * ((x - mean) * rstd));
     let mut acc = [0.0f64; LANES];
     let ((ts, t_rest), (xs, x_rest)) = (t.as_chunks::<LANES>(), x.as_chunks::<LANES>());
     for (t, x) in ts.iter().zip(xs) {
         for ((a, &t), &x) in acc.iter_mut().zip(t).zip(x) {
-            *a += term(t, x);
+            *a += f64::from(t * ((x - mean) * rstd));
         }
     }
     for ((a, &t), &x) in acc.iter_mut().zip(t_rest).zip(x_rest) {
-        *a += term(t, x);
+        *a += f64::from(t * ((x - mean) * rstd));
     }
     acc.iter().sum()
 }
@@ -93,7 +94,7 @@ impl Kernel for LayerNormGrad {
                 let cut = |v| -> &[f32] { &<[f32]>::as_ref(v)[at * cols..][..n * cols] };
                 let block =
                     Block { x: cut(x), dy: cut(dy), gamma, mean: &mean[at..at + n], rstd: &rstd[at..at + n] };
-                cx.arch.dispatch(
+                cx.simd(
                     #[inline(always)]
                     || block.run(dx, sums),
                 );

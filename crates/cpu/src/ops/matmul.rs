@@ -21,24 +21,22 @@ struct Tiling {
 }
 
 impl Tiling {
-    /// Tiles are cut until there are enough to keep many threads busy, but not below some hundred thousand
-    /// multiply-adds, under which packing the operands costs more than it saves.
+    /// Columns are cut first: each tile packs its own columns of `b`, and of `a` nothing is packed, so this costs
+    /// no work twice. Widths and heights are multiples of what the product keeps in registers (64 x 6).
     fn new(e: Extents) -> Self {
         const TILES: usize = 8;
-        const LEAST: usize = 1 << 19;
-        let total = e.batch * e.m * e.n * e.k;
-        let want = (total / LEAST).min(TILES).div_ceil(e.batch.max(1));
-        let mut t = Self { rows: e.m.max(1), cols: e.n.max(1), depth: e.k.max(1) };
-        let parts = |n: usize, step: usize| n.div_ceil(step);
-        if want > 1 {
-            let rows = want.min(parts(e.m, 32));
-            t.rows = e.m.div_ceil(rows).next_multiple_of(8);
-            let cols = want.div_ceil(parts(e.m, t.rows)).min(parts(e.n, 64));
-            t.cols = e.n.div_ceil(cols).next_multiple_of(16);
-            let pieces = want.div_ceil(parts(e.m, t.rows) * parts(e.n, t.cols)).min(parts(e.k, 2048));
-            t.depth = e.k.div_ceil(pieces.max(1));
+        const LEAST: usize = 1 << 20;
+        let whole = Self { rows: e.m.max(1), cols: e.n.max(1), depth: e.k.max(1) };
+        let want = (e.batch * e.m * e.n * e.k / LEAST).min(TILES);
+        if want < 2 || e.batch >= TILES {
+            return whole;
         }
-        t
+        let cols = if e.n > 1024 { 128 } else { 64 };
+        let tiles = e.batch * e.n.div_ceil(cols);
+        let parts = want.div_ceil(tiles).min(e.m.div_ceil(48));
+        let rows = e.m.div_ceil(parts).next_multiple_of(6).min(2046);
+        let pieces = want.div_ceil(tiles * e.m.div_ceil(rows)).min(e.k.div_ceil(2048)).max(1);
+        Self { rows, cols, depth: e.k.div_ceil(pieces) }
     }
 
     fn pieces(self, e: Extents) -> usize {
@@ -172,7 +170,10 @@ mod tests {
             (e.m.div_ceil(t.rows), e.n.div_ceil(t.cols), t.pieces(e))
         };
         assert_eq!(cut(1, 16, 78, 128), (1, 1, 1));
-        assert_eq!(cut(1, 16_448, 128, 128), (8, 1, 1));
+        assert_eq!(cut(1, 1040, 384, 128), (2, 6, 1));
+        assert_eq!(cut(1, 592, 1536, 512), (1, 12, 1));
+        assert_eq!(cut(1, 16_448, 128, 128), (9, 2, 1));
+        assert_eq!(cut(1, 128, 128, 16_448), (3, 2, 2));
         assert_eq!(cut(1, 32, 64, 65_536), (1, 1, 8));
         assert_eq!(cut(64, 257, 257, 16), (1, 1, 1));
     }

@@ -32,7 +32,7 @@ impl Kernel for NormalizePixels {
         par_tiles(cx, x.len(), [(out, [Cut::new(0, CHUNK)])], |[i], [out]| {
             let out = out.dense();
             let x = &x[i * CHUNK..][..out.len()];
-            cx.arch.dispatch(
+            cx.simd(
                 #[inline(always)]
                 || {
                     for (out, x) in out.chunks_mut(PERIOD).zip(x.chunks(PERIOD)) {

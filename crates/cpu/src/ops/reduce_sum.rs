@@ -19,16 +19,20 @@ const LANES: usize = 16;
 
 /// `out[c] = sum over rows of x[r * stride + c]`, in f64.
 pub fn add_rows(cx: &Cx<'_>, out: &mut [f32], x: &[f32], stride: usize, rows: usize) {
-    cx.arch.dispatch(
+    cx.simd(
         #[inline(always)]
         || {
             for (i, out) in out.chunks_mut(LANES).enumerate() {
                 let mut acc = [0.0f64; LANES];
                 for r in 0..rows {
                     let x = &x[r * stride + i * LANES..][..out.len()];
-                    acc.iter_mut().zip(x).for_each(|(a, &x)| *a += f64::from(x));
+                    for (a, &x) in acc.iter_mut().zip(x) {
+                        *a += f64::from(x);
+                    }
                 }
-                out.iter_mut().zip(acc).for_each(|(o, a)| *o = a as f32);
+                for (o, a) in out.iter_mut().zip(acc) {
+                    *o = a as f32;
+                }
             }
         },
     );
@@ -39,7 +43,9 @@ pub fn add_rows(cx: &Cx<'_>, out: &mut [f32], x: &[f32], stride: usize, rows: us
 fn add_block(out: &mut [f32], x: &[f32], stride: usize, rows: usize) {
     out.fill(0.0);
     for r in 0..rows {
-        out.iter_mut().zip(&x[r * stride..]).for_each(|(o, &x)| *o += x);
+        for (o, &x) in out.iter_mut().zip(&x[r * stride..]) {
+            *o += x;
+        }
     }
 }
 
@@ -102,9 +108,9 @@ fn along(cx: &Cx<'_>, work: &mut Buffer, out: &mut [f32], x: &[f32], n: [usize; 
         let (row, chunk) = (i / chunks, i % chunks);
         let len = CHUNK.min(n[1] - chunk * CHUNK);
         let x = &x[row * s[0] + chunk * CHUNK..][..len];
-        cx.arch.dispatch(
+        cx.simd(
             #[inline(always)]
-            || sum_wide(x, |x| x),
+            || sum_wide(x),
         )
     });
     out.iter_mut().zip(partial.chunks_exact(chunks)).for_each(|(o, p)| *o = p.iter().sum::<f64>() as f32);
@@ -119,7 +125,7 @@ fn down(cx: &Cx<'_>, work: &mut Buffer, out: &mut [f32], x: &[f32], n: [usize; 3
         let (outer, block) = (i / blocks, i % blocks);
         let rows = ROWS.min(n[1] - block * ROWS);
         let (out, x) = (out.dense(), &x[outer * s[0] + block * ROWS * s[1]..]);
-        cx.arch.dispatch(
+        cx.simd(
             #[inline(always)]
             || add_block(out, x, s[1], rows),
         );

@@ -11,10 +11,13 @@ use ocelli_ir::ops::Softmax;
 #[inline(always)]
 fn row(out: &mut [f32], x: &[f32]) {
     let max = sums::max(x);
-    out.iter_mut().zip(x).for_each(|(o, &x)| *o = exp(x - max));
-    let sum = sums::sum_wide(out, |x| x);
-    let factor = (1.0 / sum) as f32;
-    out.iter_mut().for_each(|o| *o *= factor);
+    for (o, &x) in out.iter_mut().zip(x) {
+        *o = exp(x - max);
+    }
+    let factor = (1.0 / sums::sum_wide(out)) as f32;
+    for o in out {
+        *o *= factor;
+    }
 }
 
 impl Kernel for Softmax {
@@ -27,9 +30,13 @@ impl Kernel for Softmax {
         par_tiles(cx, x.len() * 8, [(out, [Cut::new(0, chunk)])], |[i], [out]| {
             let out = out.dense();
             let x = &x[i * chunk * cols..][..out.len()];
-            cx.arch.dispatch(
+            cx.simd(
                 #[inline(always)]
-                || out.chunks_exact_mut(cols).zip(x.chunks_exact(cols)).for_each(|(o, x)| row(o, x)),
+                || {
+                    for (o, x) in out.chunks_exact_mut(cols).zip(x.chunks_exact(cols)) {
+                        row(o, x);
+                    }
+                },
             );
         });
     }

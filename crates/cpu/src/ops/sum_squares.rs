@@ -4,7 +4,7 @@ use super::{Kernel, Needs};
 use crate::buffer::Buffer;
 use crate::cx::Cx;
 use crate::mem::{Inputs, Outputs};
-use crate::simd::sums::sum_wide;
+use crate::simd::sums::sum_squares_wide;
 use ocelli_ir::TensorType;
 use ocelli_ir::ops::SumSquares;
 
@@ -23,9 +23,9 @@ impl Kernel for SumSquares {
             let partial = work.slice::<f64>(x.len().div_ceil(CHUNK));
             cx.par_fill(partial, x.len(), |c| {
                 let x = &x[c * CHUNK..x.len().min((c + 1) * CHUNK)];
-                cx.arch.dispatch(
+                cx.simd(
                     #[inline(always)]
-                    || sum_wide(x, |x| x * x),
+                    || sum_squares_wide(x, 0.0),
                 )
             });
             total += partial.iter().sum::<f64>();

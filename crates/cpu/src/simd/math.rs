@@ -33,7 +33,10 @@ pub fn exp(x: f32) -> f32 {
     let t = x.mul_add(std::f32::consts::LOG2_E, ROUND);
     let n = t - ROUND;
     let r = n.mul_add(-LN2_LOW, n.mul_add(-LN2_HIGH, x));
-    let q = EXP[..4].iter().rev().fold(EXP[4], |q, &c| q.mul_add(r, c));
+    let mut q = EXP[4];
+    for c in [EXP[3], EXP[2], EXP[1], EXP[0]] {
+        q = q.mul_add(r, c);
+    }
     let p = q.mul_add(r * r, r) + 1.0;
     // Adds n to the exponent; the bits of ROUND itself are shifted out.
     let y = f32::from_bits(p.to_bits().wrapping_add(t.to_bits() << 23));
@@ -47,7 +50,10 @@ pub fn exp(x: f32) -> f32 {
 pub fn normal(x: f32) -> (f32, f32) {
     let z = x.abs();
     let t = 1.0 / z.mul_add(0.25, 1.0);
-    let q = TAIL[..9].iter().rev().fold(TAIL[9], |q, &c| q.mul_add(t, c));
+    let mut q = TAIL[9];
+    for i in (0..9).rev() {
+        q = q.mul_add(t, TAIL[i]);
+    }
     let bell = exp(-0.5 * z * z);
     let tail = q * t * bell;
     (if x < 0.0 { tail } else { 1.0 - tail }, bell * DENSITY)

@@ -1,8 +1,6 @@
 //! Dropout decisions for whole tiles: sixteen Philox calls side by side. Equal, bit for bit, to
 //! [`ocelli_ir::dropout`], which says what they mean.
 
-use std::array::from_fn;
-
 /// Calls made together: half of a tile's 32 lanes.
 const CALLS: usize = 16;
 /// Words of decisions in one row of a tile, two columns to a word.
@@ -11,16 +9,20 @@ const ROW_WORDS: usize = 8;
 /// Sixteen philox calls whose counters differ in word 1 alone: `first`, `first + 1`, ...
 #[inline(always)]
 fn philox(c0: u32, first: u32, c2: u32, c3: u32, mut k: [u32; 2]) -> [[u32; CALLS]; 4] {
-    let mut c: [[u32; CALLS]; 4] = [[c0; CALLS], from_fn(|i| first + i as u32), [c2; CALLS], [c3; CALLS]];
+    let mut c = [[c0; CALLS], [first; CALLS], [c2; CALLS], [c3; CALLS]];
+    for i in 0..CALLS {
+        c[1][i] += i as u32;
+    }
     for _ in 0..10 {
-        let p0: [u64; CALLS] = from_fn(|i| 0xD251_1F53 * u64::from(c[0][i]));
-        let p1: [u64; CALLS] = from_fn(|i| 0xCD9E_8D57 * u64::from(c[2][i]));
-        c = [
-            from_fn(|i| (p1[i] >> 32) as u32 ^ c[1][i] ^ k[0]),
-            from_fn(|i| p1[i] as u32),
-            from_fn(|i| (p0[i] >> 32) as u32 ^ c[3][i] ^ k[1]),
-            from_fn(|i| p0[i] as u32),
-        ];
+        let old = c;
+        for i in 0..CALLS {
+            let p0 = 0xD251_1F53 * u64::from(old[0][i]);
+            let p1 = 0xCD9E_8D57 * u64::from(old[2][i]);
+            c[0][i] = (p1 >> 32) as u32 ^ old[1][i] ^ k[0];
+            c[1][i] = p1 as u32;
+            c[2][i] = (p0 >> 32) as u32 ^ old[3][i] ^ k[1];
+            c[3][i] = p0 as u32;
+        }
         k = [k[0].wrapping_add(0x9E37_79B9), k[1].wrapping_add(0xBB67_AE85)];
     }
     c

@@ -1,22 +1,32 @@
 //! Reductions of a slice over a fixed number of lanes, the lanes combined in one fixed order.
 
+use super::math::exp;
+
 /// Lanes of every reduction: one AVX-512 register, two of AVX2.
 pub const LANES: usize = 16;
 
-/// Folds `f(lane, element)` over lanes and combines them pairwise with `join`.
-#[inline(always)]
-fn lanes<A: Copy>(x: &[f32], start: A, f: impl Fn(A, f32) -> A, join: impl Fn(A, A) -> A) -> A {
-    let mut acc = [start; LANES];
-    let (blocks, rest) = x.as_chunks::<LANES>();
-    for block in blocks {
-        for (a, &x) in acc.iter_mut().zip(block) {
-            *a = f(*a, x);
+/// Defines a reduction from the start of a lane, its step and the join of two lanes.
+macro_rules! reduction {
+    ($(#[$doc:meta])* $name:ident($x:ident $(, $arg:ident: $ty:ty)?) -> $acc:ty:
+     $start:expr, |$a:ident, $e:ident| $step:expr, $join:expr) => {
+        $(#[$doc])*
+        #[inline(always)]
+        pub fn $name($x: &[f32] $(, $arg: $ty)?) -> $acc {
+            let mut acc: [$acc; LANES] = [$start; LANES];
+            let (blocks, rest) = $x.as_chunks::<LANES>();
+            for block in blocks {
+                for i in 0..LANES {
+                    let ($a, $e) = (acc[i], block[i]);
+                    acc[i] = $step;
+                }
+            }
+            for (i, &$e) in rest.iter().enumerate() {
+                let $a = acc[i];
+                acc[i] = $step;
+            }
+            halve(acc, $join)
         }
-    }
-    for (a, &x) in acc.iter_mut().zip(rest) {
-        *a = f(*a, x);
-    }
-    halve(acc, join)
+    };
 }
 
 #[inline(always)]
@@ -31,29 +41,30 @@ fn halve<A: Copy>(mut acc: [A; LANES], join: impl Fn(A, A) -> A) -> A {
     acc[0]
 }
 
-/// The largest element, minus infinity for none. NaN elements are passed over.
-#[inline(always)]
-pub fn max(x: &[f32]) -> f32 {
-    let larger = |a: f32, b: f32| if b > a { b } else { a };
-    lanes(x, f32::NEG_INFINITY, larger, larger)
+reduction! {
+    /// The largest element, minus infinity for none. NaN elements are passed over.
+    max(x) -> f32: f32::NEG_INFINITY, |a, e| if e > a { e } else { a }, #[inline(always)] |a, b| if b > a { b } else { a }
 }
 
-/// The sum of all elements, for slices of some thousands at most.
-#[inline(always)]
-pub fn sum(x: &[f32]) -> f32 {
-    lanes(x, 0.0, |a, x| a + x, |a, b| a + b)
+reduction! {
+    /// The sum of all elements, for slices of some thousands at most.
+    sum(x) -> f32: 0.0, |a, e| a + e, #[inline(always)] |a, b| a + b
 }
 
-/// The sum of `f(element)` in f64.
-#[inline(always)]
-pub fn sum_wide(x: &[f32], f: impl Fn(f64) -> f64) -> f64 {
-    lanes(x, 0.0f64, |a, x| a + f(f64::from(x)), |a, b| a + b)
+reduction! {
+    /// The sum of all elements in f64.
+    sum_wide(x) -> f64: 0.0, |a, e| a + f64::from(e), #[inline(always)] |a, b| a + b
 }
 
-/// The sum of `f(element)`, computed in f32 and added up in f64.
-#[inline(always)]
-pub fn sum_wide_of(x: &[f32], f: impl Fn(f32) -> f32) -> f64 {
-    lanes(x, 0.0f64, |a, x| a + f64::from(f(x)), |a, b| a + b)
+reduction! {
+    /// The sum of `(element - centre)^2` in f64.
+    sum_squares_wide(x, centre: f64) -> f64:
+    0.0, |a, e| (f64::from(e) - centre).mul_add(f64::from(e) - centre, a), #[inline(always)] |a, b| a + b
+}
+
+reduction! {
+    /// The sum of `e^(element - shift)`, added up in f64.
+    sum_exp_wide(x, shift: f32) -> f64: 0.0, |a, e| a + f64::from(exp(e - shift)), #[inline(always)] |a, b| a + b
 }
 
 /// The dot product, for slices of some thousands at most.
@@ -63,14 +74,18 @@ pub fn dot(x: &[f32], y: &[f32]) -> f32 {
     let mut acc = [0.0f32; LANES];
     let ((xs, x_rest), (ys, y_rest)) = (x[..n].as_chunks::<LANES>(), y[..n].as_chunks::<LANES>());
     for (x, y) in xs.iter().zip(ys) {
-        for ((a, &x), &y) in acc.iter_mut().zip(x).zip(y) {
-            *a = x.mul_add(y, *a);
+        for i in 0..LANES {
+            acc[i] = x[i].mul_add(y[i], acc[i]);
         }
     }
     for ((a, &x), &y) in acc.iter_mut().zip(x_rest).zip(y_rest) {
         *a = x.mul_add(y, *a);
     }
-    halve(acc, |a, b| a + b)
+    halve(
+        acc,
+        #[inline(always)]
+        |a, b| a + b,
+    )
 }
 
 #[cfg(test)]
@@ -82,7 +97,7 @@ mod tests {
         for n in 0..70 {
             let x: Vec<f32> = (0..n).map(|i| i as f32 - 20.0).collect();
             let want: f32 = x.iter().sum();
-            assert_eq!((sum(&x), sum_wide(&x, |x| x) as f32), (want, want));
+            assert_eq!((sum(&x), sum_wide(&x) as f32), (want, want));
             assert_eq!(dot(&x, &x), x.iter().map(|x| x * x).sum::<f32>());
             assert_eq!(max(&x), x.last().copied().unwrap_or(f32::NEG_INFINITY));
         }
