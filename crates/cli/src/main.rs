@@ -1,2 +1,30 @@
-//! The `ocelli` command.
-fn main() {}
+//! The `ocelli` command. Text that people read is made here; training itself never prints.
+//!
+//! Exit codes: 0 done (also after Ctrl-C, once the run is saved), 1 something went wrong and was said, 2 the
+//! command line could not be understood.
+
+mod args;
+mod commands;
+mod output;
+mod panics;
+
+use args::{Args, Command};
+use clap::Parser;
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    panics::install();
+    let args = Args::parse();
+    let done = match args.command {
+        Command::Train(train) => commands::train(&train),
+        Command::Caption(caption) => commands::caption(&caption),
+        Command::Config(config) => commands::config(&config),
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            output::error(&error);
+            ExitCode::FAILURE
+        }
+    }
+}

@@ -56,6 +56,23 @@ impl ContentStats {
         stats
     }
 
+    /// Adds what another source's captions are like; rows of that source count on from this one's.
+    pub fn merge(&mut self, other: &Self) {
+        for (&reason, n) in &other.unusable {
+            *self.unusable.entry(reason).or_default() += n;
+        }
+        for (&length, n) in &other.lengths {
+            *self.lengths.entry(length).or_default() += n;
+        }
+        for (&character, used) in &other.characters {
+            let first_row = self.rows + used.first_row;
+            self.characters.entry(character).or_insert(CharacterUse { count: 0, first_row }).count +=
+                used.count;
+        }
+        self.rows += other.rows;
+        self.scanned += other.scanned;
+    }
+
     fn look(&mut self, source: &dyn Source, row: usize) {
         let caption = match source.caption(row) {
             Ok(caption) => caption,

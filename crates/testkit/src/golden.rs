@@ -85,6 +85,14 @@ impl Golden {
         self.tensors.get(name).map(|(s, d)| (s, &d[..]))
     }
 
+    /// Multiplies a tensor, to show that a test can fail.
+    pub fn scale(&mut self, name: &str, factor: f64) {
+        if let Some((_, data)) = self.tensors.get_mut(name) {
+            // Stored tensors are f32, and executors take them as such.
+            data.iter_mut().for_each(|x| *x = f64::from((*x * factor) as f32));
+        }
+    }
+
     /// Names of the parameters.
     pub fn parameters(&self) -> Vec<&str> {
         self.tensors.keys().filter_map(|n| n.strip_prefix("w.")).collect()

@@ -1,4 +1,14 @@
-//! Training: programs over one state, and what a run keeps on disk.
+//! Training: programs over one state, the loop that runs them, and what a run keeps on disk.
+pub mod caption;
+pub mod checkpoint;
+pub mod engine;
+mod error;
+pub mod prepare;
 pub mod program;
+pub mod report;
+pub mod run;
 pub mod run_dir;
+pub mod settings;
 pub mod snapshot;
+
+pub use error::TrainError;

@@ -1,0 +1,99 @@
+//! The command line.
+
+use clap::{Args as ClapArgs, Parser, Subcommand};
+use std::path::PathBuf;
+
+/// Trains small vision-language models: picture in, caption out.
+#[derive(Debug, Parser)]
+#[command(name = "ocelli", version, arg_required_else_help = true)]
+pub struct Args {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// What to do.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Train a model; without arguments, a small one on drawn pictures
+    Train(Train),
+    /// Caption pictures with a trained model
+    Caption(Caption),
+    /// Show what the keys of a configuration mean
+    Config(Config),
+}
+
+/// `ocelli train`
+#[derive(Debug, ClapArgs)]
+pub struct Train {
+    /// A built-in configuration (shapes, shapes_long, coco_train, csv_train) or a YAML file
+    #[arg(long, value_name = "NAME|FILE")]
+    pub config_name: Option<String>,
+    /// A folder that is searched for NAME.yaml first
+    #[arg(long, value_name = "DIR")]
+    pub config_path: Option<PathBuf>,
+    /// Go on from this snapshot (a file, a snapshot folder or a run folder), with its configuration unless
+    /// --config-name is given
+    #[arg(long, value_name = "PATH")]
+    pub resume: Option<PathBuf>,
+    /// Run once for each combination of overrides such as trainer_config.lr=1e-3,1e-4
+    #[arg(short = 'm', long)]
+    pub multirun: bool,
+    /// Print the configuration, with where each value comes from, and stop
+    #[arg(long)]
+    pub print_config: bool,
+    /// Overrides: key=value, +key=value, ++key=value, ~key (see `ocelli config`)
+    #[arg(value_name = "KEY=VALUE")]
+    pub overrides: Vec<String>,
+}
+
+/// `ocelli caption`
+#[derive(Debug, ClapArgs)]
+pub struct Caption {
+    /// A snapshot file, a snapshot folder or a run folder (its newest snapshot is taken)
+    #[arg(long, value_name = "PATH")]
+    pub snapshot: PathBuf,
+    /// Pictures to caption
+    #[arg(value_name = "IMAGE", required = true)]
+    pub images: Vec<PathBuf>,
+    /// Sample instead of taking the likeliest character; higher is more daring
+    #[arg(long, value_name = "T", default_value_t = 0.0, value_parser = temperature)]
+    pub temperature: f64,
+    /// Sample among the K likeliest characters only
+    #[arg(long, value_name = "K", value_parser = clap::value_parser!(u64).range(1..))]
+    pub top_k: Option<u64>,
+    /// Seed of the sampling
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub seed: u64,
+    /// Longest caption in characters, the prompt included
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    pub max_length: Option<u64>,
+    /// How each caption begins
+    #[arg(long, value_name = "TEXT")]
+    pub prompt: Option<String>,
+    /// One JSON object a line
+    #[arg(long)]
+    pub json: bool,
+    /// Threads to compute with
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    pub threads: Option<u64>,
+}
+
+/// `ocelli config`
+#[derive(Debug, ClapArgs)]
+#[command(disable_help_flag = true)]
+pub struct Config {
+    /// A key (group.key or key) to explain; without one, all of them
+    #[arg(value_name = "KEY")]
+    pub key: Option<String>,
+    /// The same: `ocelli config --help KEY`
+    #[arg(long, short = 'h', value_name = "KEY", num_args = 0..=1, default_missing_value = "")]
+    pub help: Option<String>,
+}
+
+fn temperature(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(t) if t.is_finite() && t >= 0.0 => Ok(t),
+        _ => Err("a temperature is a number of at least 0".into()),
+    }
+}

@@ -1,0 +1,115 @@
+//! `ocelli caption`: pictures in, captions out.
+
+use crate::args::Caption as Args;
+use anyhow::{Context, anyhow, bail};
+use ocelli_config::{self as config, Config};
+use ocelli_cpu::CpuExecutor;
+use ocelli_data::image::{decode, resize};
+use ocelli_data::tokenizer::{self, Tokenizer};
+use ocelli_ir::SlotKind;
+use ocelli_train::caption::{Caption, Captioner, Sampling};
+use ocelli_train::checkpoint::{self, FIRST_CHARACTER, TEXT_LIMIT};
+use ocelli_train::engine::Engine;
+use ocelli_train::settings;
+use ocelli_train::snapshot::{self, Meta};
+use serde_json::json;
+use std::path::Path;
+use std::sync::Arc;
+
+/// Pictures captioned side by side, at most.
+const SIDE_BY_SIDE: usize = 16;
+
+/// A trained model, ready to caption.
+struct Model {
+    engine: Engine,
+    tokenizer: Arc<dyn Tokenizer>,
+    config: Config,
+    meta: Meta,
+}
+
+/// Captions every picture that can be read; the others are named, and the exit code is not 0.
+pub fn caption(args: &Args) -> anyhow::Result<()> {
+    let mut model = load(args)?;
+    let prompt = prompt(args, &model)?;
+    let size = model.config.model.img_size;
+    let mut failed = 0;
+    let mut readable = Vec::new();
+    for path in &args.images {
+        match picture(path, &model.config, size) {
+            Ok(pixels) => readable.push((path, pixels)),
+            Err(error) => {
+                crate::output::error(&error);
+                failed += 1;
+            }
+        }
+    }
+    let pictures: Vec<&[u8]> = readable.iter().map(|(_, pixels)| &pixels[..]).collect();
+    let how =
+        Sampling { temperature: args.temperature, top_k: args.top_k.map(|k| k as usize), seed: args.seed };
+    let limit = args.max_length.or(model.meta.sizes.get(TEXT_LIMIT).copied()).unwrap_or(u64::MAX) as usize;
+    let mut captioner = Captioner { engine: &mut model.engine, tokenizer: &*model.tokenizer, limit };
+    let captions = captioner.caption(&pictures, &prompt, &how)?;
+    for ((path, _), caption) in readable.iter().zip(&captions) {
+        print(path, caption, args);
+    }
+    if failed > 0 {
+        bail!("{failed} of {} pictures could not be captioned", args.images.len());
+    }
+    Ok(())
+}
+
+fn load(args: &Args) -> anyhow::Result<Model> {
+    let path = checkpoint::newest_at(&args.snapshot)?;
+    let loaded = snapshot::load(&path)?;
+    let meta = loaded.meta.clone();
+    let place = format!("{} (its configuration)", path.display());
+    let config = config::load_text(&place, &meta.config, &[])?.config;
+    let tokenizer = tokenizer::from_json(&meta.tokenizer).with_context(|| path.display().to_string())?;
+    let sizes = settings::model(&config.model, tokenizer.vocab_size());
+    sizes.check()?;
+    let executor = Arc::new(CpuExecutor::new(args.threads.map(|n| n as usize))?);
+    let batch = args.images.len().clamp(1, SIDE_BY_SIDE);
+    let mut engine = Engine::new(executor, sizes, None, 0, batch)?;
+    checkpoint::restore(&mut engine, &path, &loaded, |kind| kind == SlotKind::Parameter)?;
+    Ok(Model { engine, tokenizer, config, meta })
+}
+
+/// The prompt asked for; for the published loss, which never teaches the first character, the commonest one.
+fn prompt(args: &Args, model: &Model) -> anyhow::Result<Vec<u32>> {
+    let text = match (&args.prompt, model.meta.sizes.get(FIRST_CHARACTER)) {
+        (Some(text), _) => text.clone(),
+        (None, Some(&code)) if model.config.data.loss == config::Loss::Published => {
+            char::from_u32(code as u32).map(String::from).unwrap_or_default()
+        }
+        _ => String::new(),
+    };
+    let ids = model.tokenizer.encode(&text).map_err(|e| anyhow!("--prompt: {e}"))?.ids;
+    let room = model.config.model.max_positions - 1;
+    if ids.len() >= room {
+        bail!("--prompt has {} characters; the model has places for {room}, and one must be left", ids.len());
+    }
+    Ok(ids)
+}
+
+fn picture(path: &Path, config: &Config, size: usize) -> anyhow::Result<Vec<u8>> {
+    let bytes = std::fs::read(path).with_context(|| format!("cannot read {}", path.display()))?;
+    let rgb = decode(&bytes, &settings::decoding(config)).map_err(|e| anyhow!("{}: {e}", path.display()))?;
+    resize(&rgb, size).map_err(|e| anyhow!("{}: {e}", path.display()))
+}
+
+fn print(path: &Path, caption: &Caption, args: &Args) {
+    if args.json {
+        let line = json!({
+            "image": path.display().to_string(),
+            "caption": caption.text,
+            "tokens": caption.tokens,
+            "complete": caption.complete,
+            "log_probability": caption.log_probability,
+        });
+        println!("{line}");
+    } else if args.images.len() == 1 {
+        println!("{}", caption.text);
+    } else {
+        println!("{}: {}", path.display(), caption.text);
+    }
+}

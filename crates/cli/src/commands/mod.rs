@@ -1,0 +1,9 @@
+//! One file a subcommand.
+
+mod caption;
+mod config;
+mod train;
+
+pub use caption::caption;
+pub use config::config;
+pub use train::train;

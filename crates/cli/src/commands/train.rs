@@ -1,0 +1,86 @@
+//! `ocelli train`: from the command line to a run.
+
+use crate::args::Train;
+use crate::output::Console;
+use anyhow::Context;
+use ocelli_config::{self as config, Resolved};
+use ocelli_cpu::CpuExecutor;
+use ocelli_train::run::{self, Request};
+use ocelli_train::{checkpoint, snapshot};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Trains once, or once for each combination of a sweep.
+pub fn train(args: &Train) -> anyhow::Result<()> {
+    let jobs = if args.multirun { config::sweep(&args.overrides)? } else { vec![args.overrides.clone()] };
+    let interrupted = on_interrupt()?;
+    for (i, overrides) in jobs.iter().enumerate() {
+        if jobs.len() > 1 {
+            println!("run {} of {}: {}", i + 1, jobs.len(), overrides.join(" "));
+        }
+        one(args, overrides, &interrupted)?;
+        if interrupted.load(Ordering::Relaxed) {
+            break;
+        }
+    }
+    Ok(())
+}
+
+fn one(args: &Train, overrides: &[String], interrupted: &Arc<AtomicBool>) -> anyhow::Result<()> {
+    let resume = args.resume.as_deref().map(checkpoint::newest_at).transpose()?;
+    let (resolved, name) = resolve(args, resume.as_ref(), overrides)?;
+    if args.print_config {
+        print!("{}", resolved.to_yaml_with_sources());
+        return Ok(());
+    }
+    resolved.notices.iter().for_each(|line| println!("note: {line}"));
+    let config = resolved.for_training()?.clone();
+    let executor = CpuExecutor::new(config.trainer.threads).context("the CPU executor cannot start")?;
+    let text = resolved.to_yaml();
+    let request = Request {
+        config,
+        name,
+        text,
+        resume,
+        executor: Arc::new(executor),
+        interrupted: interrupted.clone(),
+    };
+    run::train(&request, &mut Console::new())?;
+    Ok(())
+}
+
+/// The configuration: of the command line, or, when going on from a snapshot without one, the snapshot's.
+fn resolve(
+    args: &Train,
+    resume: Option<&PathBuf>,
+    overrides: &[String],
+) -> anyhow::Result<(Resolved, String)> {
+    if let (Some(path), None, None) = (resume, &args.config_name, &args.config_path) {
+        let meta = snapshot::peek(path)?;
+        let place = format!("{} (its configuration)", path.display());
+        return Ok((config::load_text(&place, &meta.config, overrides)?, meta.config_name));
+    }
+    let request = config::Request {
+        name: args.config_name.clone(),
+        path: args.config_path.clone(),
+        overrides: overrides.to_vec(),
+    };
+    let resolved = config::load(&request)?;
+    let name = resolved.name.clone();
+    Ok((resolved, name))
+}
+
+/// Set at the first Ctrl-C (or SIGTERM): the run ends after the step in progress and is saved. A second one ends
+/// the program at once.
+fn on_interrupt() -> anyhow::Result<Arc<AtomicBool>> {
+    let flag = Arc::new(AtomicBool::new(false));
+    let set = flag.clone();
+    ctrlc::set_handler(move || {
+        if set.swap(true, Ordering::Relaxed) {
+            std::process::exit(130);
+        }
+        eprintln!("\nending after this step; press Ctrl-C again to end at once without saving");
+    })?;
+    Ok(flag)
+}

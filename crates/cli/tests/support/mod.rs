@@ -1,0 +1,134 @@
+//! Drives the real binary in a folder of its own.
+#![allow(dead_code)] // each test binary uses its part
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use tempfile::TempDir;
+
+/// Overrides that make a model tiny: a step takes about a millisecond.
+pub const TINY: &[&str] = &[
+    "model_config.img_size=16",
+    "model_config.patch_size=8",
+    "model_config.image_embed_dim=16",
+    "model_config.num_blks=1",
+    "model_config.n_embd=16",
+    "model_config.n_head=2",
+    "model_config.n_layer=1",
+    "trainer_config.train_batch_size=4",
+    "trainer_config.eval_batch_size=4",
+    "data_config.val_samples=6",
+    "trainer_config.sample_captions=2",
+];
+
+/// The binary at work in an empty folder.
+pub struct Bench {
+    pub dir: TempDir,
+}
+
+/// What a command said.
+pub struct Said {
+    pub ok: bool,
+    pub code: Option<i32>,
+    pub out: String,
+    pub err: String,
+}
+
+impl Bench {
+    pub fn new() -> Self {
+        Self { dir: tempfile::tempdir().unwrap() }
+    }
+
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.dir.path().join(name)
+    }
+
+    pub fn command(&self, args: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_ocelli"));
+        command.current_dir(self.dir.path()).args(args).stdin(Stdio::null());
+        command
+    }
+
+    pub fn run(&self, args: &[&str]) -> Said {
+        said(self.command(args).output().unwrap())
+    }
+
+    /// `ocelli train` with a tiny model.
+    pub fn train(&self, args: &[&str]) -> Said {
+        self.run(&tiny(args))
+    }
+
+    /// The same, left running.
+    pub fn start(&self, args: &[&str]) -> Child {
+        self.command(&tiny(args)).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+    }
+
+    /// All snapshots, oldest first.
+    pub fn snapshots(&self) -> Vec<PathBuf> {
+        let mut found = Vec::new();
+        walk(self.dir.path(), &mut found);
+        found.retain(|p| p.to_string_lossy().ends_with("_snapshot.safetensors"));
+        found.sort_by_key(|p| std::fs::metadata(p).and_then(|m| m.modified()).unwrap());
+        found
+    }
+
+    /// The only run folder.
+    pub fn run_folder(&self) -> PathBuf {
+        let mut runs: Vec<PathBuf> =
+            std::fs::read_dir(self.path("runs")).unwrap().map(|e| e.unwrap().path()).collect();
+        assert_eq!(runs.len(), 1, "{runs:?}");
+        runs.remove(0)
+    }
+}
+
+fn tiny<'a>(args: &[&'a str]) -> Vec<&'a str> {
+    [&["train"], TINY, args].concat()
+}
+
+pub fn said(output: Output) -> Said {
+    let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
+    let said = Said {
+        ok: output.status.success(),
+        code: output.status.code(),
+        out: text(output.stdout),
+        err: text(output.stderr),
+    };
+    assert!(!said.err.contains("panicked") && !said.err.contains("a defect of ocelli"), "{}", said.err);
+    said
+}
+
+impl Said {
+    /// Demands success.
+    #[track_caller]
+    pub fn done(self) -> Self {
+        assert!(self.ok, "out:\n{}\nerr:\n{}", self.out, self.err);
+        self
+    }
+
+    /// Demands failure with exit code 1 and every part in the message.
+    #[track_caller]
+    pub fn refused(self, parts: &[&str]) -> Self {
+        assert_eq!(self.code, Some(1), "out:\n{}\nerr:\n{}", self.out, self.err);
+        self.mentions(parts)
+    }
+
+    #[track_caller]
+    pub fn mentions(self, parts: &[&str]) -> Self {
+        let all = format!("{}\n{}", self.out, self.err);
+        parts.iter().for_each(|p| assert!(all.contains(p), "no '{p}' in:\n{all}"));
+        self
+    }
+}
+
+fn walk(dir: &Path, found: &mut Vec<PathBuf>) {
+    for entry in std::fs::read_dir(dir).into_iter().flatten().flatten() {
+        if entry.path().is_dir() { walk(&entry.path(), found) } else { found.push(entry.path()) }
+    }
+}
+
+/// The tensors of a snapshot, by name.
+pub fn tensors(path: &Path) -> BTreeMap<String, Vec<u8>> {
+    let bytes = std::fs::read(path).unwrap();
+    let file = safetensors::SafeTensors::deserialize(&bytes).unwrap();
+    file.iter().map(|(name, t)| (name.to_string(), t.data().to_vec())).collect()
+}

@@ -1,0 +1,292 @@
+//! One state and the programs that work on it.
+//!
+//! All programs are functions of sizes; the engine compiles each size once, at its first use, and runs it by
+//! feeding a batch. Nothing here knows a device: the executor does.
+
+use crate::program::{self, Optimizer, Pictures, RING_ROWS, RunSlots, Size};
+use ocelli_data::batch::Batch;
+use ocelli_ir::executor::{ExecError, Executor, Program, State};
+use ocelli_ir::{Graph, SlotId, StateSpec};
+use ocelli_models::seemore::SeemoreConfig;
+use ocelli_passes::{CompileError, compile};
+use std::collections::HashMap;
+use std::sync::Arc;
+use thiserror::Error;
+
+/// What can go wrong in the engine.
+#[derive(Debug, Error)]
+pub enum EngineError {
+    /// A program could not be compiled.
+    #[error(transparent)]
+    Compile(#[from] CompileError),
+    /// A program could not be run.
+    #[error(transparent)]
+    Exec(#[from] ExecError),
+    /// A program declared state that the others do not know: a defect.
+    #[error("program '{0}' needs state that was not there when the state was made")]
+    StateGrew(String),
+}
+
+impl From<ocelli_ir::GraphError> for EngineError {
+    fn from(e: ocelli_ir::GraphError) -> Self {
+        Self::Compile(e.into())
+    }
+}
+
+/// Which program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Kind {
+    Train(Size),
+    Evaluate(Size),
+    Prefill(Size),
+    Decode(usize),
+}
+
+/// One row of the metrics ring.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct StepMetrics {
+    /// Summed loss of the batch.
+    pub loss_sum: f32,
+    /// What the sum is divided by.
+    pub weight: f32,
+    /// Norm of the gradient of the mean loss, before clipping.
+    pub grad_norm: f32,
+    /// Learning rate used.
+    pub lr: f32,
+}
+
+impl StepMetrics {
+    /// The mean loss of the batch; 0 for a batch without weight.
+    pub fn loss(&self) -> f32 {
+        if self.weight > 0.0 { self.loss_sum / self.weight } else { 0.0 }
+    }
+
+    /// True if nothing overflowed.
+    pub fn is_finite(&self) -> bool {
+        self.loss_sum.is_finite() && self.grad_norm.is_finite()
+    }
+}
+
+/// A model with its optimiser on a device.
+#[derive(derive_more::Debug)]
+pub struct Engine {
+    #[debug(skip)]
+    executor: Arc<dyn Executor>,
+    model: SeemoreConfig,
+    optimizer: Option<Optimizer>,
+    slots: RunSlots,
+    spec: Arc<StateSpec>,
+    state: Box<dyn State>,
+    programs: HashMap<Kind, Box<dyn Program>>,
+    caption_batch: usize,
+}
+
+impl Engine {
+    /// A model at its initial weights under `seed`. Without an optimiser it can only caption and evaluate.
+    /// `caption_batch` is the number of pictures captioned side by side.
+    ///
+    /// # Errors
+    /// If the model cannot be built or the memory cannot be had.
+    pub fn new(
+        executor: Arc<dyn Executor>,
+        model: SeemoreConfig,
+        optimizer: Option<Optimizer>,
+        seed: u64,
+        caption_batch: usize,
+    ) -> Result<Self, EngineError> {
+        // Building one program of each kind names every slot; other sizes add none.
+        let mut spec = StateSpec::default();
+        let size = Size { batch: 1, text: 1 };
+        if let Some(optimizer) = &optimizer {
+            program::train(&mut spec, &model, size, Pictures::Bytes, optimizer)?;
+        }
+        program::prefill(&mut spec, &model, Size { batch: caption_batch, text: 1 })?;
+        program::decode(&mut spec, &model, caption_batch)?;
+        let slots = RunSlots::declare(&mut spec).map_err(EngineError::StateGrew)?;
+        let spec = Arc::new(spec);
+        let state = executor.new_state(&spec, seed)?;
+        let mut engine =
+            Self { executor, model, optimizer, slots, spec, state, programs: HashMap::new(), caption_batch };
+        let seed = [seed as u32, (seed >> 32) as u32];
+        engine.write(slots.seed, bytemuck::cast_slice(&seed))?;
+        Ok(engine)
+    }
+
+    /// The model's sizes.
+    pub fn model(&self) -> &SeemoreConfig {
+        &self.model
+    }
+
+    /// The slots of the state.
+    pub fn spec(&self) -> &Arc<StateSpec> {
+        &self.spec
+    }
+
+    /// Counters and settings of the run.
+    pub fn slots(&self) -> RunSlots {
+        self.slots
+    }
+
+    /// Pictures captioned side by side.
+    pub fn caption_batch(&self) -> usize {
+        self.caption_batch
+    }
+
+    /// Sets the learning rate before its schedule.
+    ///
+    /// # Errors
+    /// If the device fails.
+    pub fn set_lr(&mut self, lr: f64) -> Result<(), EngineError> {
+        self.write(self.slots.lr, &(lr as f32).to_le_bytes())
+    }
+
+    /// Copies a slot to the host.
+    ///
+    /// # Errors
+    /// If the device fails.
+    pub fn read(&self, slot: SlotId) -> Result<Vec<u8>, EngineError> {
+        Ok(self.state.read(slot)?)
+    }
+
+    /// Overwrites a slot.
+    ///
+    /// # Errors
+    /// If the size is not the slot's or the device fails.
+    pub fn write(&mut self, slot: SlotId, bytes: &[u8]) -> Result<(), EngineError> {
+        Ok(self.state.write(slot, bytes)?)
+    }
+
+    /// One training step on a batch.
+    ///
+    /// # Errors
+    /// If the program cannot be compiled or run.
+    pub fn train_step(&mut self, batch: &Batch) -> Result<(), EngineError> {
+        self.run(Kind::Train(size_of(batch)), &inputs_of(batch)).map(|_| ())
+    }
+
+    /// Summed loss and weight of a batch, dropout off.
+    ///
+    /// # Errors
+    /// If the program cannot be compiled or run.
+    pub fn evaluate(&mut self, batch: &Batch) -> Result<(f64, f64), EngineError> {
+        let program = self.run(Kind::Evaluate(size_of(batch)), &inputs_of(batch))?;
+        let scalar = |i: usize| Ok::<_, EngineError>(floats(&program.output(i)?)[0]);
+        Ok((f64::from(scalar(0)?), f64::from(scalar(1)?)))
+    }
+
+    /// Reads pictures u8 `[B, S, S, 3]` and a prompt of `len` tokens in u32 `[B, T]`; logits `[B, vocab]` of the
+    /// token behind the prompt.
+    ///
+    /// # Errors
+    /// If the program cannot be compiled or run.
+    pub fn prefill(&mut self, images: &[u8], tokens: &[u32], len: usize) -> Result<Vec<f32>, EngineError> {
+        let (batch, text) = (self.caption_batch, tokens.len() / self.caption_batch);
+        let last: Vec<u32> = (0..batch).map(|b| (b * (text + 1) + len) as u32).collect();
+        let inputs: [&[u8]; 3] = [images, bytemuck::cast_slice(tokens), bytemuck::cast_slice(&last)];
+        let program = self.run(Kind::Prefill(Size { batch, text }), &inputs)?;
+        Ok(floats(&program.output(0)?))
+    }
+
+    /// Continues by one token for each picture, at position `at` (the picture has position 0); logits
+    /// `[B, vocab]` of the token behind it.
+    ///
+    /// # Errors
+    /// If the program cannot be compiled or run.
+    pub fn decode(&mut self, tokens: &[u32], at: usize) -> Result<Vec<f32>, EngineError> {
+        let at = (at as u32).to_le_bytes();
+        let program = self.run(Kind::Decode(self.caption_batch), &[bytemuck::cast_slice(tokens), &at])?;
+        Ok(floats(&program.output(0)?))
+    }
+
+    /// Metrics of the steps after the first `from` batches, up to the last of `to` batches consumed. At most
+    /// [`RING_ROWS`] are kept; older ones are gone.
+    ///
+    /// # Errors
+    /// If the device fails.
+    pub fn metrics(&self, from: u64, to: u64) -> Result<Vec<StepMetrics>, EngineError> {
+        let ring = floats(&self.read(self.slots.ring)?);
+        let from = from.max(to.saturating_sub(RING_ROWS as u64));
+        let row = |i: u64| {
+            let at = (i % RING_ROWS as u64) as usize * program::COLUMNS.len();
+            StepMetrics {
+                loss_sum: ring[at],
+                weight: ring[at + 1],
+                grad_norm: ring[at + 2],
+                lr: ring[at + 3],
+            }
+        };
+        Ok((from..to).map(row).collect())
+    }
+
+    /// The plan of the training step on batches of a size, and its cost.
+    ///
+    /// # Errors
+    /// If it cannot be compiled.
+    pub fn train_plan(&mut self, size: Size) -> Result<&ocelli_ir::plan::Plan, EngineError> {
+        self.load(Kind::Train(size))?;
+        Ok(self.programs[&Kind::Train(size)].plan())
+    }
+
+    fn run(&mut self, kind: Kind, inputs: &[&[u8]]) -> Result<&dyn Program, EngineError> {
+        self.load(kind)?;
+        match self.programs.get_mut(&kind) {
+            Some(program) => {
+                program.run(&mut *self.state, inputs)?;
+                Ok(&**program)
+            }
+            None => unreachable!("loaded just now"),
+        }
+    }
+
+    /// Compiles a program unless it is there.
+    fn load(&mut self, kind: Kind) -> Result<(), EngineError> {
+        if self.programs.contains_key(&kind) {
+            return Ok(());
+        }
+        let mut spec = (*self.spec).clone();
+        let (name, graph) = self.build(kind, &mut spec)?;
+        if spec != *self.spec {
+            return Err(EngineError::StateGrew(name));
+        }
+        let plan = compile(&name, graph, &self.spec, self.executor.target())?;
+        self.programs.insert(kind, self.executor.load(plan)?);
+        Ok(())
+    }
+
+    fn build(&self, kind: Kind, spec: &mut StateSpec) -> Result<(String, Graph), EngineError> {
+        let model = &self.model;
+        let sized = |name: &str, s: Size| format!("{name}[B={},T={}]", s.batch, s.text);
+        Ok(match kind {
+            Kind::Train(size) => {
+                let misuse =
+                    |message: &str| ExecError::Misuse { program: "train".into(), message: message.into() };
+                let optimizer = self.optimizer.as_ref().ok_or_else(|| misuse("it has no optimizer"))?;
+                (sized("train", size), program::train(spec, model, size, Pictures::Bytes, optimizer)?)
+            }
+            Kind::Evaluate(size) => {
+                (sized("evaluate", size), program::evaluate(spec, model, size, Pictures::Bytes)?)
+            }
+            Kind::Prefill(size) => (sized("prefill", size), program::prefill(spec, model, size)?),
+            Kind::Decode(batch) => (format!("decode[B={batch}]"), program::decode(spec, model, batch)?),
+        })
+    }
+}
+
+fn size_of(batch: &Batch) -> Size {
+    Size { batch: batch.rows, text: batch.text_len }
+}
+
+/// The inputs of a training or evaluation program, in the order of [`program::Inputs`].
+fn inputs_of(batch: &Batch) -> [&[u8]; 5] {
+    [
+        &batch.images,
+        bytemuck::cast_slice(&batch.tokens),
+        bytemuck::cast_slice(&batch.targets),
+        bytemuck::cast_slice(&batch.weights),
+        bytemuck::cast_slice(&batch.sample_index),
+    ]
+}
+
+fn floats(bytes: &[u8]) -> Vec<f32> {
+    bytemuck::pod_collect_to_vec(bytes)
+}

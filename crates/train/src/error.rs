@@ -1,0 +1,97 @@
+//! What can end a run before its time.
+
+use crate::engine::EngineError;
+use crate::run_dir::RunDirError;
+use crate::snapshot::{SnapshotError, WriteError};
+use ocelli_data::batch::{DatasetError, LengthsError};
+use ocelli_data::loader::LoaderError;
+use ocelli_data::sampler::SamplerError;
+use ocelli_data::source::SourceError;
+use ocelli_data::split::SplitError;
+use ocelli_data::tokenizer::TokenizerError;
+use ocelli_models::seemore::SizeError;
+use std::path::PathBuf;
+use thiserror::Error;
+
+/// Why a run could not start, go on or end well. Each message says what, where and what to do.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+#[allow(missing_docs)] // the transparent variants are what they hold
+pub enum TrainError {
+    #[error(transparent)]
+    Config(#[from] ocelli_config::ConfigErrors),
+    #[error(transparent)]
+    Sizes(#[from] SizeError),
+    #[error(transparent)]
+    Source(#[from] SourceError),
+    #[error(transparent)]
+    Tokenizer(#[from] TokenizerError),
+    #[error(transparent)]
+    Split(#[from] SplitError),
+    #[error(transparent)]
+    Lengths(#[from] LengthsError),
+    #[error(transparent)]
+    Dataset(#[from] DatasetError),
+    #[error(transparent)]
+    Sampler(#[from] SamplerError),
+    #[error(transparent)]
+    Loader(#[from] LoaderError),
+    #[error(transparent)]
+    Engine(#[from] EngineError),
+    #[error(transparent)]
+    Snapshot(#[from] SnapshotError),
+    #[error(transparent)]
+    RunDir(#[from] RunDirError),
+    #[error(transparent)]
+    Write(#[from] WriteError),
+    /// A file of the run folder could not be appended to.
+    #[error("cannot write {}: {source}", path.display())]
+    Append {
+        /// The file.
+        path: PathBuf,
+        /// The system's reason.
+        source: std::io::Error,
+    },
+    /// Characters that the vocabulary lacks, found before the first step.
+    #[error("{0}")]
+    UnknownCharacters(String),
+    /// The loss is no number any more.
+    #[error(
+        "the loss became {loss} at step {step} (gradient norm {norm}); nothing was saved since. {advice}"
+    )]
+    Diverged {
+        /// Optimiser step, counted from 1.
+        step: u64,
+        /// What the loss is.
+        loss: f32,
+        /// Norm of the gradient.
+        norm: f32,
+        /// What to do.
+        advice: String,
+    },
+    /// Too many bad samples.
+    #[error(
+        "{skipped} of {seen} samples could not be used ({reasons}), more than data_config.max_skip_ratio={limit}; \
+         they are listed in {}. Repair the data, or raise the limit", list.display()
+    )]
+    TooManySkipped {
+        /// Bad samples.
+        skipped: u64,
+        /// Samples drawn.
+        seen: u64,
+        /// Counts by reason.
+        reasons: String,
+        /// The limit.
+        limit: f64,
+        /// Where they are listed.
+        list: PathBuf,
+    },
+    /// A snapshot that does not go with the configuration or the data.
+    #[error("cannot go on from {}: {why}", path.display())]
+    Resume {
+        /// The snapshot.
+        path: PathBuf,
+        /// What does not fit, and what to do.
+        why: String,
+    },
+}

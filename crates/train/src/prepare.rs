@@ -1,0 +1,177 @@
+//! Before the first step: the source, its captions, the vocabulary, the split, the padded lengths.
+
+use crate::error::TrainError;
+use crate::settings;
+use ocelli_config::Config;
+use ocelli_data::batch::{Dataset, Lengths, LossMode};
+use ocelli_data::scan::{ContentStats, UnknownCharacter};
+use ocelli_data::source::Source;
+use ocelli_data::source::csv::{Csv, CsvOptions};
+use ocelli_data::source::shapes::{Shapes, Split as ShapesSplit};
+use ocelli_data::split::{Rows, split};
+use ocelli_data::tokenizer::{CharTokenizer, Tokenizer, UnknownPolicy};
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+
+/// Unknown characters listed in an error.
+const LISTED: usize = 20;
+
+/// Data ready to train on.
+pub struct Prepared {
+    /// Rows to train on.
+    pub train: Arc<Dataset>,
+    /// Which rows of it.
+    pub train_rows: Rows,
+    /// Rows to judge by.
+    pub validation: Option<(Arc<Dataset>, Rows)>,
+    /// The vocabulary.
+    pub tokenizer: Arc<dyn Tokenizer>,
+    /// Identifies the training source.
+    pub fingerprint: String,
+    /// The commonest first character of the captions: where the published loss must be prompted with it, since
+    /// it never teaches the first character.
+    pub first_character: Option<char>,
+    /// What a person should know, a line each.
+    pub notes: Vec<String>,
+}
+
+/// The sources of a configuration: to train on, and to validate on where that is a source of its own.
+struct Sources {
+    train: Arc<dyn Source>,
+    validation: Option<Arc<dyn Source>>,
+}
+
+/// Opens the data of a configuration. `saved` is the vocabulary of the snapshot that the run goes on from.
+///
+/// # Errors
+/// If the source cannot be used, or its captions do not go with the vocabulary.
+pub fn prepare(c: &Config, saved: Option<Arc<dyn Tokenizer>>) -> Result<Prepared, TrainError> {
+    let sources = open(c)?;
+    let mut stats = ContentStats::scan(&*sources.train);
+    if let Some(validation) = &sources.validation {
+        stats.merge(&ContentStats::scan(&**validation));
+    }
+    let loss = settings::loss_mode(c);
+    let tokenizer = match saved {
+        Some(tokenizer) => tokenizer,
+        None => tokenizer(c, &stats, loss)?,
+    };
+    let mut notes = vec![format!("data: {}", sources.train.describe())];
+    refuse_unknown(c, &stats, &*tokenizer)?;
+    let lengths = lengths(c, &stats)?;
+    describe_captions(&stats, &lengths, &mut notes);
+    let dataset = |source: &Arc<dyn Source>| {
+        Dataset::new(source.clone(), tokenizer.clone(), c.model.img_size, loss, lengths.clone()).map(Arc::new)
+    };
+    let train = dataset(&sources.train)?;
+    let (train_rows, validation) = match &sources.validation {
+        Some(source) => (Rows::all(sources.train.len()), Some((dataset(source)?, Rows::all(source.len())))),
+        None => {
+            let parts = split(sources.train.len(), c.data.train_split_ratio, c.trainer.seed)?;
+            notes.extend(parts.note);
+            (parts.train, (!parts.validation.is_empty()).then(|| (train.clone(), parts.validation)))
+        }
+    };
+    let validated = validation.as_ref().map_or(0, |(_, rows)| rows.len());
+    notes.push(format!("rows: {} to train on, {validated} to validate on", count(train_rows.len())));
+    let fingerprint = format!("{:016x}", sources.train.fingerprint());
+    let first_character = first_character(&*sources.train);
+    Ok(Prepared { train, train_rows, validation, tokenizer, fingerprint, first_character, notes })
+}
+
+/// A number of rows; sets drawn without end have a length no one will reach.
+fn count(rows: usize) -> String {
+    if rows >= u32::MAX as usize { "any number".into() } else { rows.to_string() }
+}
+
+fn open(c: &Config) -> Result<Sources, TrainError> {
+    let shapes = |split, len| Arc::new(Shapes::new(c.trainer.seed, split, len)) as Arc<dyn Source>;
+    Ok(match c.data.dataset {
+        ocelli_config::Dataset::Csv => {
+            let path = c.data.data_path.as_deref().unwrap_or_default();
+            let options = CsvOptions {
+                image_col: c.data.image_col.clone(),
+                caption_col: c.data.caption_col.clone(),
+                decode: settings::decoding(c),
+                ..CsvOptions::default()
+            };
+            Sources { train: Arc::new(Csv::open(Path::new(path), &options)?), validation: None }
+        }
+        _ => Sources {
+            train: shapes(ShapesSplit::Train, c.data.train_samples.unwrap_or(u32::MAX as usize)),
+            validation: (c.data.val_samples > 0).then(|| shapes(ShapesSplit::Validation, c.data.val_samples)),
+        },
+    })
+}
+
+fn tokenizer(c: &Config, stats: &ContentStats, loss: LossMode) -> Result<Arc<dyn Tokenizer>, TrainError> {
+    let (end, unknown) = (loss == LossMode::Masked, settings::unknown(c));
+    Ok(Arc::new(match c.data.vocab_file() {
+        Some(path) => CharTokenizer::from_file(path, end, unknown)?,
+        None => CharTokenizer::learn(stats.characters.keys().copied(), end, unknown)?,
+    }))
+}
+
+/// Lists the characters that the vocabulary lacks, all at once and before anything is trained.
+fn refuse_unknown(c: &Config, stats: &ContentStats, tokenizer: &dyn Tokenizer) -> Result<(), TrainError> {
+    let unknown = stats.unknown(tokenizer);
+    if unknown.is_empty() || settings::unknown(c) == UnknownPolicy::Replace {
+        return Ok(());
+    }
+    let line = |u: &UnknownCharacter| {
+        let (code, used) = (u32::from(u.character), u.used);
+        format!(
+            "\n  {:?} (U+{code:04X}): {} times, first in row {}",
+            u.character,
+            used.count,
+            used.first_row + 1
+        )
+    };
+    let listed: String = unknown.iter().take(LISTED).map(line).collect();
+    let more = unknown.len().saturating_sub(LISTED);
+    let more = if more > 0 { format!("\n  and {more} more") } else { String::new() };
+    let vocabulary = c.data.vocab_path.as_deref().unwrap_or("the vocabulary");
+    Err(TrainError::UnknownCharacters(format!(
+        "{} characters of the captions are not in {vocabulary}:{listed}{more}\nAdd them to it, learn the \
+         vocabulary from the captions (data_config.vocab_path=auto), or set data_config.unknown=replace",
+        unknown.len()
+    )))
+}
+
+/// The padded lengths; no text is longer than the position table allows.
+fn lengths(c: &Config, stats: &ContentStats) -> Result<Lengths, TrainError> {
+    let room = c.model.max_positions - 1;
+    let asked = c.data.max_seq_length.map(|n| n.min(room));
+    let lengths = Lengths::plan(settings::padding(c), asked, stats)?;
+    Ok(if lengths.limit() > room { Lengths::plan(settings::padding(c), Some(room), stats)? } else { lengths })
+}
+
+fn describe_captions(stats: &ContentStats, lengths: &Lengths, notes: &mut Vec<String>) {
+    let sample = if stats.is_sample() { format!(" (of {} looked at)", stats.scanned) } else { String::new() };
+    notes.push(format!(
+        "captions: {:.0} characters on average, {} at most{sample}; padded to {:?}",
+        stats.mean_length(),
+        stats.longest(),
+        lengths.buckets()
+    ));
+    let cut = stats.longer_than(lengths.limit());
+    if cut > 0 {
+        notes
+            .push(format!("{cut} captions are longer than {} characters and are cut there", lengths.limit()));
+    }
+    for (reason, n) in &stats.unusable {
+        notes.push(format!("{n} rows cannot be used: {reason}"));
+    }
+}
+
+/// The commonest first character among the first captions of a source.
+fn first_character(source: &dyn Source) -> Option<char> {
+    let mut counts = BTreeMap::<char, usize>::new();
+    for row in 0..source.len().min(10_000) {
+        if let Some(first) = source.caption(row).ok().and_then(|c| c.chars().next()) {
+            *counts.entry(first).or_default() += 1;
+        }
+    }
+    counts.into_iter().max_by_key(|&(c, n)| (n, std::cmp::Reverse(c))).map(|(c, _)| c)
+}

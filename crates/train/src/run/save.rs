@@ -1,0 +1,59 @@
+//! Snapshots of a run.
+
+use super::Run;
+use crate::checkpoint::{self, FIRST_CHARACTER, GLOBAL_BATCH, TEXT_LIMIT};
+use crate::error::TrainError;
+use crate::report::Event;
+use crate::snapshot::{self, Meta, SnapshotName};
+use std::collections::BTreeMap;
+
+impl Run<'_> {
+    /// Saves the state as it is after the last step. Its metrics are read first: a state that is no number any
+    /// more is never saved.
+    pub(super) fn save(&mut self, epoch: u64, epoch_ended: bool) -> Result<(), TrainError> {
+        self.flush()?;
+        let name = if epoch_ended {
+            SnapshotName::end_of_epoch(epoch)
+        } else {
+            SnapshotName::within_epoch(epoch, self.step)
+        };
+        let dir = self.dir.snapshot_dir();
+        std::fs::create_dir_all(&dir).map_err(|source| TrainError::Append { path: dir.clone(), source })?;
+        let path = dir.join(name.to_string());
+        snapshot::save(&path, &checkpoint::capture(&self.engine, self.meta(epoch))?)?;
+        self.saved = Some((path.clone(), self.step));
+        self.reporter.event(&Event::Saved(&path));
+        if let Some(keep) = self.config().trainer.keep_last {
+            snapshot::prune(&dir, keep, &self.dir.info().run_id)?;
+        }
+        Ok(())
+    }
+
+    fn meta(&self, epoch: u64) -> Meta {
+        let model = self.engine.model();
+        let mut sizes = BTreeMap::from([
+            (GLOBAL_BATCH.to_string(), self.config().trainer.train_batch_size as u64),
+            (TEXT_LIMIT.to_string(), self.data.train.lengths().limit() as u64),
+            ("vocab_size".to_string(), model.vocab_size as u64),
+        ]);
+        if let Some(first) = self.data.first_character {
+            sizes.insert(FIRST_CHARACTER.to_string(), u64::from(u32::from(first)));
+        }
+        let loss = self.summary.validation_loss.map(|loss| ("val_loss".to_string(), loss));
+        Meta {
+            run_id: self.dir.info().run_id.clone(),
+            config_name: self.request.name.clone(),
+            config: self.request.text.clone(),
+            tokenizer: self.data.tokenizer.to_json(),
+            epoch,
+            optim_step: self.step,
+            data_step: self.batches,
+            position: serde_json::json!(self.position).to_string(),
+            seed: self.config().trainer.seed,
+            source_fingerprint: self.data.fingerprint.clone(),
+            sizes,
+            metrics: loss.into_iter().collect(),
+            ..Meta::default()
+        }
+    }
+}

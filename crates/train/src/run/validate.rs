@@ -1,0 +1,39 @@
+//! The loss on the validation split: dropout off, weighted by tokens, every row once.
+
+use super::Run;
+use super::metrics::validation_line;
+use super::start::AHEAD;
+use crate::error::TrainError;
+use crate::report::Event;
+use ocelli_data::loader::{Loader, LoaderOptions};
+use ocelli_data::sampler::{Position, Sampler};
+
+impl Run<'_> {
+    /// Measures and reports; nothing without a validation split.
+    pub(super) fn validate(&mut self, epoch: u64, epoch_ended: bool) -> Result<(), TrainError> {
+        let Some((dataset, rows)) = self.data.validation.clone() else { return Ok(()) };
+        let c = self.config();
+        let limit = c.trainer.eval_iters.unwrap_or(u64::MAX);
+        let sampler = Sampler::in_order(rows, c.trainer.eval_batch_size)?;
+        let options = LoaderOptions { workers: c.data.num_workers, ahead: AHEAD, until_epoch: Some(1) };
+        let mut loader = Loader::start(dataset, sampler, Position::default(), options)?;
+        let (mut sum, mut weight, mut batches) = (0.0, 0.0, 0);
+        while let Some(loaded) = if batches < limit { loader.next_batch() } else { None } {
+            let loaded = loaded?;
+            let (s, w) = self.engine.evaluate(&loaded.batch)?;
+            (sum, weight, batches) = (sum + s, weight + w, batches + 1);
+            loader.recycle(loaded.batch);
+        }
+        if weight <= 0.0 {
+            self.reporter
+                .event(&Event::Warning("no validation sample could be used: there is no validation loss"));
+            return Ok(());
+        }
+        let loss = sum / weight;
+        self.summary.validation_loss = Some(loss);
+        self.validated_at = Some(self.step);
+        self.metrics.append(&[validation_line(epoch, self.step, loss)])?;
+        self.reporter.event(&Event::Validation { epoch, step: self.step, loss, epoch_ended });
+        Ok(())
+    }
+}

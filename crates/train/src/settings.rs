@@ -1,0 +1,93 @@
+//! From configuration keys to what programs and data are made of.
+
+use crate::program::{Decay, Optimizer, OptimizerKind, Schedule};
+use ocelli_config as config;
+use ocelli_config::{Config, ModelConfig};
+use ocelli_data::batch::{LossMode, Padding};
+use ocelli_data::image::{AlphaMode, DecodeOptions};
+use ocelli_data::tokenizer::UnknownPolicy;
+use ocelli_models::nn::Residual;
+use ocelli_models::seemore::SeemoreConfig;
+
+/// The model of a configuration and a vocabulary.
+pub fn model(c: &ModelConfig, vocab_size: usize) -> SeemoreConfig {
+    SeemoreConfig {
+        img_size: c.img_size,
+        patch_size: c.patch_size,
+        image_embed_dim: c.image_embed_dim,
+        num_blks: c.num_blks,
+        n_embd: c.n_embd,
+        n_head: c.n_head,
+        n_layer: c.n_layer,
+        vocab_size,
+        max_positions: c.max_positions,
+        dropout: c.dropout,
+        emb_dropout: c.emb_dropout,
+        blk_dropout: c.blk_dropout,
+        residual: match c.residual {
+            config::Residual::Published => Residual::Published,
+            config::Residual::PreNorm => Residual::PreNorm,
+        },
+    }
+}
+
+/// The optimiser of a run of `total` steps.
+pub fn optimizer(c: &Config, total: u64) -> Optimizer {
+    let t = &c.trainer;
+    Optimizer {
+        kind: match t.optimizer {
+            config::Optimizer::Adam => OptimizerKind::Adam,
+            config::Optimizer::AdamW => OptimizerKind::AdamW,
+        },
+        beta1: t.beta1,
+        beta2: t.beta2,
+        eps: t.eps,
+        weight_decay: t.weight_decay,
+        clip: t.clip_grad_norm,
+        schedule: Schedule {
+            warmup: t.warmup_iters,
+            total,
+            decay: match t.lr_schedule {
+                config::LrSchedule::Constant => Decay::Constant,
+                config::LrSchedule::Cosine => Decay::Cosine,
+                config::LrSchedule::Linear => Decay::Linear,
+            },
+        },
+    }
+}
+
+/// Which places of a caption are learnt.
+pub fn loss_mode(c: &Config) -> LossMode {
+    match c.data.loss {
+        config::Loss::Masked => LossMode::Masked,
+        config::Loss::Published => LossMode::Published,
+    }
+}
+
+/// How captions of a batch get one length.
+pub fn padding(c: &Config) -> Padding {
+    match c.data.padding {
+        config::Padding::Longest => Padding::Longest,
+        config::Padding::MaxLength => Padding::MaxLength,
+    }
+}
+
+/// How pictures are decoded.
+pub fn decoding(c: &Config) -> DecodeOptions {
+    DecodeOptions {
+        max_pixels: c.data.max_pixels,
+        alpha: match c.data.alpha {
+            config::Alpha::White => AlphaMode::White,
+            config::Alpha::Drop => AlphaMode::Drop,
+        },
+        ..DecodeOptions::default()
+    }
+}
+
+/// What becomes of unknown characters.
+pub fn unknown(c: &Config) -> UnknownPolicy {
+    match c.data.unknown {
+        config::Unknown::Error => UnknownPolicy::Error,
+        config::Unknown::Replace => UnknownPolicy::Replace,
+    }
+}

@@ -1,0 +1,104 @@
+//! Goldens on the CPU executor, in f32, with one thread and with two: equal to PyTorch within the bounds, and to
+//! each other bit for bit. The programs are those that training runs.
+
+mod golden_support;
+
+use golden_support::{Case, Report};
+use ocelli_cpu::CpuExecutor;
+use ocelli_ir::executor::{Executor, State};
+use ocelli_ir::tensor::{Data, Tensor};
+use ocelli_ir::{DType, Graph, StateSpec};
+use ocelli_passes::compile;
+use ocelli_testkit::golden;
+use ocelli_testkit::tolerance::f32_bound;
+use std::sync::Arc;
+
+struct Machine {
+    executor: CpuExecutor,
+    spec: Arc<StateSpec>,
+    state: Box<dyn State>,
+    inputs: Vec<Vec<u8>>,
+}
+
+impl Machine {
+    fn new(case: &Case, threads: usize) -> Self {
+        let executor = CpuExecutor::new(Some(threads)).unwrap();
+        let spec = Arc::new(case.state.clone());
+        let mut state = executor.new_state(&spec, 0).unwrap();
+        for (id, slot) in spec.iter() {
+            state.write(id, &bytes(&case.initial(slot))).unwrap();
+        }
+        let inputs = case.inputs().iter().map(|(_, t)| bytes(t)).collect();
+        Self { executor, spec, state, inputs }
+    }
+
+    /// Runs a program `times` times; returns its outputs.
+    fn run(&mut self, name: &str, graph: &Graph, times: usize) -> Vec<Vec<f64>> {
+        let plan = compile(name, graph.clone(), &self.spec, self.executor.target()).unwrap();
+        for launch in &plan.launches {
+            let types: Vec<_> = launch.inputs.iter().map(|o| o.ty()).collect();
+            assert!(self.executor.target().has_kernel(&launch.op, &types), "{} has no kernel", launch.op);
+        }
+        let mut program = self.executor.load(plan).unwrap();
+        let inputs: Vec<&[u8]> = self.inputs.iter().map(|b| &b[..]).collect();
+        for _ in 0..times {
+            program.run(&mut *self.state, &inputs).unwrap();
+        }
+        (0..graph.outputs().len()).map(|i| floats(&program.output(i).unwrap())).collect()
+    }
+
+    /// All of the state.
+    fn contents(&self) -> Vec<Vec<u8>> {
+        self.spec.iter().map(|(id, _)| self.state.read(id).unwrap()).collect()
+    }
+}
+
+fn bytes(t: &Tensor<f64>) -> Vec<u8> {
+    match &t.data {
+        Data::Real(v) => v.iter().flat_map(|&x| (x as f32).to_le_bytes()).collect(),
+        Data::U32(v) => v.iter().flat_map(|x| x.to_le_bytes()).collect(),
+        Data::U8(v) => v.clone(),
+    }
+}
+
+fn floats(bytes: &[u8]) -> Vec<f64> {
+    bytes.chunks_exact(4).map(|c| f64::from(f32::from_le_bytes([c[0], c[1], c[2], c[3]]))).collect()
+}
+
+/// Runs a case and compares it; returns everything computed.
+fn check(case: &Case, threads: usize) -> (Vec<Vec<Vec<f64>>>, Vec<Vec<u8>>) {
+    let mut report = Report::new(case, &format!("cpu {threads} threads"), f32_bound);
+    let mut machine = Machine::new(case, threads);
+    let logits = machine.run("logits", &case.logits, 1);
+    report.outputs(&case.logits, &logits);
+    let gradients = machine.run("gradients", &case.gradients, 1);
+    report.outputs(&case.gradients, &gradients);
+    machine.run("train", &case.train, case.steps());
+    let ring = floats(&machine.state.read(case.slots.ring).unwrap());
+    report.losses(&(0..case.steps()).map(|i| ring[4 * i] / ring[4 * i + 1]).collect::<Vec<_>>());
+    for (id, slot) in case.parameters() {
+        assert_eq!(machine.spec.get(id).ty.dtype, DType::F32);
+        report.trained(&slot.name, &floats(&machine.state.read(id).unwrap()));
+    }
+    report.finish();
+    (vec![logits, gradients], machine.contents())
+}
+
+#[test]
+fn golden_cases_on_the_cpu_executor() {
+    for g in &golden::all() {
+        let case = Case::new(g);
+        let one = check(&case, 1);
+        assert!(one == check(&case, 2), "golden {}: one and two threads differ", g.name);
+    }
+}
+
+/// The bounds can fail: a weight that is off by one part in ten thousand is found.
+#[test]
+fn golden_bounds_find_a_slightly_wrong_weight() {
+    let mut g = golden::all().into_iter().find(|g| g.name == "tiny").unwrap();
+    g.scale("w.decoder.blocks.1.ffn.0.weight", 1.0 + 1e-4);
+    let case = Case::new(&g);
+    let found = std::panic::catch_unwind(|| check(&case, 1));
+    assert!(found.is_err(), "a wrong weight passed");
+}
