@@ -1,11 +1,15 @@
 //! Zeroed memory at a fixed, 64-byte-aligned address. Never moves; freed when dropped.
 
 use bytemuck::Pod;
-use std::alloc::{Layout, alloc_zeroed, dealloc};
+use std::alloc::{Layout, alloc, dealloc};
 use std::ptr::NonNull;
 
 /// Start of every buffer and of every tensor in the arena: one cache line, one AVX-512 register.
 pub const ALIGNMENT: usize = 64;
+
+/// Size of a large page. Buffers of at least this size are made of such pages where the system has them: products
+/// walk down columns of matrices, a page to an element, and would wait for address translation.
+const LARGE: usize = 2 << 20;
 
 /// An owned block of bytes.
 #[derive(Debug)]
@@ -24,12 +28,18 @@ impl Buffer {
     pub fn new(len: usize) -> Option<Self> {
         let layout = Self::layout(len)?;
         // SAFETY: the layout has at least one byte.
-        let start = NonNull::new(unsafe { alloc_zeroed(layout) })?;
+        let start = NonNull::new(unsafe { alloc(layout) })?;
+        if layout.align() == LARGE {
+            large_pages(start, len);
+        }
+        // SAFETY: `len` bytes were just allocated. Zeros are written now, not when first touched, so that no run
+        // waits for pages.
+        unsafe { start.write_bytes(0, len) };
         Some(Self { start, len })
     }
 
     fn layout(len: usize) -> Option<Layout> {
-        Layout::from_size_align(len.max(1), ALIGNMENT).ok()
+        Layout::from_size_align(len.max(1), if len < LARGE { ALIGNMENT } else { LARGE }).ok()
     }
 
     /// Number of bytes.
@@ -75,6 +85,16 @@ impl Buffer {
         true
     }
 }
+
+/// Asks for large pages; without them everything works, slower.
+#[cfg(target_os = "linux")]
+fn large_pages(start: NonNull<u8>, len: usize) {
+    // SAFETY: the range was just allocated, and the advice does not change its contents.
+    unsafe { libc::madvise(start.as_ptr().cast(), len, libc::MADV_HUGEPAGE) };
+}
+
+#[cfg(not(target_os = "linux"))]
+fn large_pages(_: NonNull<u8>, _: usize) {}
 
 impl Drop for Buffer {
     fn drop(&mut self) {

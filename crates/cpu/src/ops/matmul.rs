@@ -6,6 +6,7 @@ use crate::buffer::Buffer;
 use crate::cx::Cx;
 use crate::layout::Layout;
 use crate::mem::{Cut, Dst, Inputs, Mat, Outputs, Src, gemm, par_tiles};
+use crate::simd::transpose::{Shuffle, transpose};
 use ocelli_ir::ops::{Extents, MatMul};
 use ocelli_ir::{TensorType, View};
 
@@ -25,7 +26,7 @@ impl Tiling {
     /// no work twice. Widths and heights are multiples of what the product keeps in registers (64 x 6).
     fn new(e: Extents) -> Self {
         const TILES: usize = 8;
-        const LEAST: usize = 1 << 20;
+        const LEAST: usize = 1 << 22;
         let whole = Self { rows: e.m.max(1), cols: e.n.max(1), depth: e.k.max(1) };
         let want = (e.batch * e.m * e.n * e.k / LEAST).min(TILES);
         if want < 2 || e.batch >= TILES {
@@ -66,6 +67,15 @@ impl<'a> Factor<'a> {
     }
 }
 
+/// Length of the pieces in which a transposed `b` is turned round.
+const TURN: usize = 512;
+
+/// True if each tile turns its columns of a transposed `b` round before the product, which then packs them row by
+/// row, several times as fast. Short columns fit in the cache and gain nothing, nor do few rows to multiply with.
+fn turns(op: &MatMul, e: Extents) -> bool {
+    op.tb && e.m >= 96 && e.n >= 16 && e.k >= TURN
+}
+
 /// One launch.
 struct Launch<'a> {
     e: Extents,
@@ -73,38 +83,44 @@ struct Launch<'a> {
     a: Factor<'a>,
     b: Factor<'a>,
     bias: Option<&'a [f32]>,
+    turns: bool,
 }
 
 impl Launch<'_> {
     /// One tile, its first row and column in the output given by its index.
-    fn tile(&self, mut out: Dst<'_, f32>, batch: usize, row: usize, col: usize, piece: usize) {
+    fn tile(&self, cx: &Cx<'_>, mut out: Dst<'_, f32>, batch: usize, row: usize, col: usize, piece: usize) {
         let (row, col, from) = (row * self.t.rows, col * self.t.cols, piece * self.t.depth);
-        let bias = self.bias.filter(|_| piece == 0);
-        if let Some(bias) = bias {
-            let &[rows, cols] = out.layout().shape() else { return };
-            (0..rows).for_each(|r| out.line(&[r]).copy_from_slice(&bias[col..col + cols]));
-        }
         let k = self.t.depth.min(self.e.k - from.min(self.e.k));
         let (a, b) = (self.a.matrix(batch).skip(row, from), self.b.matrix(batch).skip(from, col));
-        gemm(&mut out, bias.is_some(), a, b, k);
+        if self.turns && b.row_stride == 1 {
+            turned_product(cx, &mut out, a, b, k);
+        } else {
+            gemm(&mut out, false, a, b, k);
+        }
+        if let Some(bias) = self.bias.filter(|_| piece == 0) {
+            add_bias(cx, &mut out, &bias[col..]);
+        }
     }
 
-    fn run(&self, cx: &Cx<'_>, work: &mut Buffer, out: Dst<'_, f32>) {
-        let (e, t) = (self.e, self.t);
-        let ops = e.batch * e.m * e.n * e.k / 8;
-        let pieces = t.pieces(e);
-        if pieces == 1 {
-            let cuts = [Cut::new(0, 1), Cut::new(1, t.rows), Cut::new(2, t.cols)];
-            return par_tiles(cx, ops, [(out, cuts)], |[b, r, c], [out]| {
-                self.tile(out.index(0), b, r, c, 0);
-            });
-        }
+    /// Work of the launch, in element operations.
+    fn work(&self) -> usize {
+        self.e.batch * self.e.m * self.e.n * self.e.k / 8
+    }
+
+    /// Each tile whole.
+    fn run(&self, cx: &Cx<'_>, out: Dst<'_, f32>) {
+        let cuts = [Cut::new(0, 1), Cut::new(1, self.t.rows), Cut::new(2, self.t.cols)];
+        par_tiles(cx, self.work(), [(out, cuts)], |[b, r, c], [out]| self.tile(cx, out.index(0), b, r, c, 0));
+    }
+
+    /// Each piece of the contraction to `partial`, then their sum.
+    fn run_pieces(&self, cx: &Cx<'_>, partial: &mut [f32], out: Dst<'_, f32>) {
+        let (e, t, pieces) = (self.e, self.t, self.t.pieces(self.e));
         let n = e.batch * e.m * e.n;
-        let partial = work.slice::<f32>(pieces * n);
         let cuts = [Cut::new(0, 1), Cut::new(1, 1), Cut::new(2, t.rows), Cut::new(3, t.cols)];
-        let tiles = Dst::from_slice(partial, &[pieces, e.batch, e.m, e.n]);
-        par_tiles(cx, ops, [(tiles, cuts)], |[p, b, r, c], [out]| {
-            self.tile(out.index(0).index(0), b, r, c, p);
+        let tiles = Dst::from_slice(&mut *partial, &[pieces, e.batch, e.m, e.n]);
+        par_tiles(cx, self.work(), [(tiles, cuts)], |[p, b, r, c], [out]| {
+            self.tile(cx, out.index(0).index(0), b, r, c, p);
         });
         par_tiles(cx, n * pieces, [(out, [Cut::new(0, 1), Cut::new(1, 16)])], |[b, r], [out]| {
             let mut out = out.index(0);
@@ -114,6 +130,38 @@ impl Launch<'_> {
             }
         });
     }
+}
+
+/// Adds the bias to a tile that is still in the cache.
+fn add_bias(cx: &Cx<'_>, out: &mut Dst<'_, f32>, bias: &[f32]) {
+    let rows = out.layout().shape()[0];
+    cx.simd(
+        #[inline(always)]
+        || {
+            for r in 0..rows {
+                for (o, &b) in out.line(&[r]).iter_mut().zip(bias) {
+                    *o += b;
+                }
+            }
+        },
+    );
+}
+
+/// A product with `b` turned round piece by piece, in this thread's scratch memory.
+fn turned_product(cx: &Cx<'_>, out: &mut Dst<'_, f32>, a: Mat<'_>, b: Mat<'_>, k: usize) {
+    let (cols, shuffle) = (out.layout().shape()[1], Shuffle::new());
+    cx.scratch(TURN * cols, |scratch| {
+        for from in (0..k).step_by(TURN) {
+            let depth = TURN.min(k - from);
+            let (columns, turned) = (b.skip(from, 0), &mut scratch[..depth * cols]);
+            cx.simd(
+                #[inline(always)]
+                || transpose(shuffle, columns.data, columns.col_stride, cols, turned),
+            );
+            let piece = Mat { data: turned, row_stride: cols, col_stride: 1 };
+            gemm(out, from > 0, a.skip(0, from), piece, depth);
+        }
+    });
 }
 
 /// True if the last two axes can be read as a matrix with adjacent rows or adjacent columns.
@@ -133,10 +181,10 @@ impl Kernel for MatMul {
 
     fn needs(&self, inputs: &[TensorType]) -> Needs {
         let Ok(e) = self.extents(&inputs[0].shape, &inputs[1].shape) else { return Needs::default() };
-        match Tiling::new(e).pieces(e) {
-            1 => Needs::default(),
-            pieces => Needs::workspace::<f32>((pieces * e.batch * e.m).saturating_mul(e.n)),
-        }
+        let t = Tiling::new(e);
+        let partial = if t.pieces(e) > 1 { (t.pieces(e) * e.batch * e.m).saturating_mul(e.n) } else { 0 };
+        let scratch = if turns(self, e) { TURN * t.cols } else { 0 };
+        Needs { scratch: Needs::scratch(scratch).scratch, ..Needs::workspace::<f32>(partial) }
     }
 
     fn run(&self, cx: &Cx<'_>, work: &mut Buffer, ins: Inputs<'_>, outs: Outputs<'_>) {
@@ -154,7 +202,11 @@ impl Kernel for MatMul {
         };
         let (a, b) = (Factor { src: a, transposed: self.ta }, Factor { src: b, transposed: self.tb });
         let bias = self.bias.then(|| ins.dense::<f32>(2));
-        Launch { e, t: Tiling::new(e), a, b, bias }.run(cx, work, out);
+        let launch = Launch { e, t: Tiling::new(e), a, b, bias, turns: turns(self, e) };
+        match launch.t.pieces(e) {
+            1 => launch.run(cx, out),
+            pieces => launch.run_pieces(cx, work.slice(pieces * e.batch * e.m * e.n), out),
+        }
     }
 }
 
@@ -174,7 +226,7 @@ mod tests {
         assert_eq!(cut(1, 592, 1536, 512), (1, 12, 1));
         assert_eq!(cut(1, 16_448, 128, 128), (9, 2, 1));
         assert_eq!(cut(1, 128, 128, 16_448), (3, 2, 2));
-        assert_eq!(cut(1, 32, 64, 65_536), (1, 1, 8));
+        assert_eq!(cut(1, 32, 64, 1 << 18), (1, 1, 8));
         assert_eq!(cut(64, 257, 257, 16), (1, 1, 1));
     }
 }

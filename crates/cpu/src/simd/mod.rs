@@ -7,3 +7,4 @@ pub mod math;
 pub mod mm;
 pub mod philox;
 pub mod sums;
+pub mod transpose;

@@ -1,27 +1,31 @@
 //! Dropout decisions for whole tiles: sixteen Philox calls side by side. Equal, bit for bit, to
 //! [`ocelli_ir::dropout`], which says what they mean.
 
-/// Calls made together: half of a tile's 32 lanes.
-const CALLS: usize = 16;
+/// Calls made together: the lanes of a tile.
+const CALLS: usize = 32;
 /// Words of decisions in one row of a tile, two columns to a word.
 const ROW_WORDS: usize = 8;
 
-/// Sixteen philox calls whose counters differ in word 1 alone: `first`, `first + 1`, ...
+/// Philox calls whose counters differ in word 1 alone: `first`, `first + 1`, ...
+///
+/// Each word lies in the low half of 64 bits, ready for the next widening product; the high half is left as it
+/// falls.
 #[inline(always)]
-fn philox(c0: u32, first: u32, c2: u32, c3: u32, mut k: [u32; 2]) -> [[u32; CALLS]; 4] {
-    let mut c = [[c0; CALLS], [first; CALLS], [c2; CALLS], [c3; CALLS]];
-    for i in 0..CALLS {
-        c[1][i] += i as u32;
+fn philox(c0: u32, first: u32, c2: u32, c3: u32, mut k: [u32; 2]) -> [[u64; CALLS]; 4] {
+    let mut c = [c0, first, c2, c3].map(|w| [u64::from(w); CALLS]);
+    for (i, c) in c[1].iter_mut().enumerate() {
+        *c += i as u64;
     }
     for _ in 0..10 {
-        let old = c;
+        let [k0, k1] = k.map(u64::from);
+        #[allow(clippy::needless_range_loop)] // four arrays in step
         for i in 0..CALLS {
-            let p0 = 0xD251_1F53 * u64::from(old[0][i]);
-            let p1 = 0xCD9E_8D57 * u64::from(old[2][i]);
-            c[0][i] = (p1 >> 32) as u32 ^ old[1][i] ^ k[0];
-            c[1][i] = p1 as u32;
-            c[2][i] = (p0 >> 32) as u32 ^ old[3][i] ^ k[1];
-            c[3][i] = p0 as u32;
+            let p0 = 0xD251_1F53 * (c[0][i] & 0xffff_ffff);
+            let p1 = 0xCD9E_8D57 * (c[2][i] & 0xffff_ffff);
+            c[0][i] = p1 >> 32 ^ c[1][i] ^ k0;
+            c[1][i] = p1;
+            c[2][i] = p0 >> 32 ^ c[3][i] ^ k1;
+            c[3][i] = p0;
         }
         k = [k[0].wrapping_add(0x9E37_79B9), k[1].wrapping_add(0xBB67_AE85)];
     }
@@ -50,16 +54,14 @@ impl TileRow {
     pub fn bits(&self, tiles: usize, out: &mut [u32]) {
         let pitch = tiles * ROW_WORDS;
         for tile in 0..tiles {
-            for half in 0..2 {
-                let lane = half * CALLS;
-                let c0 = (self.tile_row << 16 | tile) as u32;
-                let w = philox(c0, (self.plane << 5 | lane) as u32, self.sample, self.step, self.key);
-                // Lane 4 r + q decides rows r and r + 8, columns 2 q, 2 q + 1 and 8 further.
-                for r in 0..4 {
-                    let row = half * 4 + r;
-                    for (word, (down, right)) in [(0, 0), (1, 0), (0, 1), (1, 1)].into_iter().enumerate() {
-                        let at = (row + 8 * down) * pitch + tile * ROW_WORDS + right * 4;
-                        out[at..at + 4].copy_from_slice(&w[word][4 * r..4 * r + 4]);
+            let c0 = (self.tile_row << 16 | tile) as u32;
+            let w = philox(c0, (self.plane << 5) as u32, self.sample, self.step, self.key);
+            // Lane 4 r + q decides rows r and r + 8, columns 2 q, 2 q + 1 and 8 further.
+            for r in 0..8 {
+                for (word, (down, right)) in [(0, 0), (1, 0), (0, 1), (1, 1)].into_iter().enumerate() {
+                    let at = (r + 8 * down) * pitch + tile * ROW_WORDS + right * 4;
+                    for (out, &w) in out[at..at + 4].iter_mut().zip(&w[word][4 * r..4 * r + 4]) {
+                        *out = w as u32;
                     }
                 }
             }
