@@ -102,15 +102,16 @@ fn go_on(
     for refused in &origin.refused {
         reporter.event(&Event::Warning(&refused.to_string()));
     }
-    if meta.source_fingerprint != data.fingerprint {
-        let why = "its data is not the data of this run, so its place in them means nothing; to start new training \
-                   from its weights, set model_config.init_from to it";
-        return Err(checkpoint::resume(path, why.into()));
-    }
+    // Before the data: drawn pictures follow the seed.
     if meta.seed != c.trainer.seed {
         let why =
             format!("it was made with trainer_config.seed={}, this run has {}", meta.seed, c.trainer.seed);
         return Err(checkpoint::resume(path, why));
+    }
+    if meta.source_fingerprint != data.fingerprint {
+        let why = "its data is not the data of this run, so its place in them means nothing; to start new training \
+                   from its weights, set model_config.init_from to it";
+        return Err(checkpoint::resume(path, why.into()));
     }
     checkpoint::restore(engine, path, &origin.snapshot, |_| true)?;
     let (position, note) = checkpoint::position(path, meta, c.trainer.train_batch_size as u64)?;
