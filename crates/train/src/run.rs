@@ -1,6 +1,6 @@
 //! A training run: from a configuration to a folder with metrics and snapshots.
 //!
-//! The loop is [`Run::go`]; each thing that it does beside a step has a file of its own.
+//! The loop is `Run::go`; each thing that it does beside a step has a file of its own.
 
 mod clock;
 mod epilogue;
