@@ -57,6 +57,8 @@ struct Run<'a> {
     skips: Skips,
     /// Where the next batch stands.
     position: Position,
+    /// Epoch of the last batch.
+    epoch: u64,
     /// Optimiser steps taken in the whole run.
     step: u64,
     /// Batches consumed in the whole run.
@@ -128,6 +130,7 @@ impl Run<'_> {
         self.step += 1;
         self.batches += 1;
         self.position = loaded.next;
+        self.epoch = loaded.position.epoch;
         self.skips.add(&batch.skipped)?;
         self.summary.truncated += batch.truncated as u64;
         self.summary.replaced += batch.replaced as u64;
@@ -147,7 +150,7 @@ impl Run<'_> {
         let (validate, save) = (due(t.eval_interval), due(t.snapshot_interval));
         if due(Some(t.log_interval)) || self.step == self.total {
             self.report(epoch)?;
-        } else if self.batches - self.flushed >= RING_ROWS as u64 / 2 {
+        } else if epoch_ended || self.batches - self.flushed >= RING_ROWS as u64 / 2 {
             self.flush()?;
         }
         self.judge_skips(epoch_ended)?;
@@ -175,7 +178,7 @@ impl Run<'_> {
     fn flush(&mut self) -> Result<(), TrainError> {
         let rows = self.engine.metrics(self.flushed, self.batches)?;
         let first = self.step - rows.len() as u64 + 1;
-        let epoch = self.position.epoch;
+        let epoch = self.epoch;
         let lines: Vec<_> =
             rows.iter().zip(first..).map(|(m, step)| metrics::step_line(epoch, step, m)).collect();
         self.metrics.append(&lines)?;

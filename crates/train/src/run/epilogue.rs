@@ -13,13 +13,13 @@ const SCORED: usize = 256;
 
 impl Run<'_> {
     pub(super) fn end(mut self) -> Result<Summary, TrainError> {
-        let epoch = self.position.epoch;
+        let (epoch, epoch_ended) = (self.epoch, self.position.epoch > self.epoch);
         self.summary.interrupted = self.interrupted() && self.step < self.total;
         if !self.summary.interrupted && self.validated_at != Some(self.step) {
-            self.validate(epoch, false)?;
+            self.validate(epoch, epoch_ended)?;
         }
         if self.whole.steps > 0 && self.saved.as_ref().is_none_or(|(_, step)| *step != self.step) {
-            self.save(epoch, false)?;
+            self.save(epoch, epoch_ended)?;
         }
         if !self.summary.interrupted {
             self.samples()?;

@@ -60,6 +60,7 @@ impl<'a> Run<'a> {
             dir,
             reporter,
             position: resumed.position,
+            epoch: resumed.position.epoch,
             step: resumed.step,
             batches: resumed.batches,
             flushed: resumed.batches,
