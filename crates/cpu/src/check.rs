@@ -5,6 +5,7 @@ use crate::buffer::ALIGNMENT;
 use crate::layout::{Layout, MAX_RANK};
 use crate::mem::{Loc, Room};
 use crate::ops::{Needs, kernel_for};
+use ocelli_ir::ops::StateWrite;
 use ocelli_ir::plan::{Launch, Operand, Place, Plan};
 use ocelli_ir::{DType, Op, TensorType};
 
@@ -54,7 +55,7 @@ pub fn launch(plan: &Plan, index: usize) -> Result<Loaded, Fault> {
     let types: Vec<TensorType> = l.inputs.iter().map(Operand::ty).collect();
     let have: Vec<TensorType> = l.outputs.iter().map(Operand::ty).collect();
     let want = match &l.op {
-        Op::StateWrite(op) => op.infer_slot(l)?,
+        Op::StateWrite(op) => slot_type(op, l)?,
         op => op.infer(&types.iter().collect::<Vec<_>>()).map_err(Fault::Wrong)?,
     };
     if want != have {
@@ -66,19 +67,12 @@ pub fn launch(plan: &Plan, index: usize) -> Result<Loaded, Fault> {
     Ok(Loaded { ins, outs, needs })
 }
 
-/// What a plan's state write must look like: its output is the slot.
-trait InferSlot {
-    fn infer_slot(&self, l: &Launch) -> Result<Vec<TensorType>, Fault>;
-}
-
-impl InferSlot for ocelli_ir::ops::StateWrite {
-    fn infer_slot(&self, l: &Launch) -> Result<Vec<TensorType>, Fault> {
-        let [value] = &l.inputs[..] else { return wrong("takes 1 input") };
-        let slot = l.outputs.first().map(|o| o.place);
-        if value.ty() != self.ty || slot != Some(Place::State(self.slot)) {
-            return wrong("must write its value to its slot");
-        }
-        Ok(vec![self.ty.clone()])
+/// The output of a state write: in a plan, that is the slot.
+fn slot_type(op: &StateWrite, l: &Launch) -> Result<Vec<TensorType>, Fault> {
+    let slot = l.outputs.first().map(|o| o.place);
+    match &l.inputs[..] {
+        [value] if value.ty() == op.ty && slot == Some(Place::State(op.slot)) => Ok(vec![op.ty.clone()]),
+        _ => wrong("must write one value of its type to its slot"),
     }
 }
 
@@ -103,10 +97,12 @@ pub fn operand(plan: &Plan, o: &Operand) -> Result<Loc, Fault> {
     let (room, start, bytes) = match o.place {
         Place::Arena(at) if at % size != 0 => return wrong(format!("arena offset {at} is not aligned")),
         Place::Arena(at) => (Room::Arena, at, plan.arena_bytes),
-        Place::State(slot) => match plan.state.iter().nth(slot.0 as usize) {
-            Some((_, s)) if s.ty.dtype == o.dtype => (Room::Slot(slot.0 as usize), 0, s.ty.bytes()),
-            _ => return wrong(format!("there is no {} slot {}", o.dtype, slot.0)),
-        },
+        Place::State(slot)
+            if (slot.0 as usize) < plan.state.len() && plan.state.get(slot).ty.dtype == o.dtype =>
+        {
+            (Room::Slot(slot.0 as usize), 0, plan.state.get(slot).ty.bytes())
+        }
+        Place::State(slot) => return wrong(format!("there is no {} slot {}", o.dtype, slot.0)),
         Place::Input(i) => match plan.inputs.get(i) {
             Some((_, ty)) if ty.dtype == o.dtype => (Room::Input(i), 0, ty.bytes()),
             _ => return wrong(format!("there is no {} input {i}", o.dtype)),

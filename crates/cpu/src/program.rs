@@ -180,7 +180,8 @@ impl CpuProgram {
             return Ok(());
         }
         let wrong = self.plan.state.iter().find(|&(id, slot)| {
-            spec.iter().nth(id.0 as usize).is_none_or(|(_, s)| s.name != slot.name || s.ty != slot.ty)
+            let have = || spec.get(id);
+            id.0 as usize >= spec.len() || have().name != slot.name || have().ty != slot.ty
         });
         if let Some((id, slot)) = wrong {
             let message = format!("the state's slot {} is not '{}' {}", id.0, slot.name, slot.ty);

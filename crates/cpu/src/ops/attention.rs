@@ -1,146 +1,147 @@
-//! `attention`: one task per sample and head. Keys and values of the head are packed once; blocks of query rows
-//! then make their scores, weights and outputs in the thread's scratch memory.
+//! `attention`: one task per sample and head. Blocks of query rows make their scores, weights and outputs in the
+//! thread's scratch memory.
 
-use super::heads::{BLOCK, Head, Heads, carve, padded};
+use super::heads::{BLOCK, Block, Head, Heads, bits_floats, carve, padded};
 use super::{Kernel, Needs};
 use crate::buffer::Buffer;
 use crate::cx::Cx;
 use crate::layout::Layout;
 use crate::mem::{Cut, Dst, Inputs, Outputs, Src, par_tiles};
-use crate::simd::math::exp;
+use crate::simd::math::{exp, ln};
 use crate::simd::mm::{Left, Product};
-use crate::simd::philox::{row, words};
-use crate::simd::sums;
 use ocelli_ir::ops::Attention;
 use ocelli_ir::{DType, TensorType, View};
 
+/// Weights that are added up in one go; sums of long rows are sums of such sums.
+const PART: usize = 64;
+
 /// Scratch memory of a task.
 struct Scratch<'s> {
-    /// Keys times the scale, transposed: `[d, pitch]`.
-    kt: &'s mut [f32],
+    /// Queries of a block times the scale: `[d, BLOCK]`.
+    qt: &'s mut [f32],
     /// Values: `[tk, width]`.
     v: &'s mut [f32],
-    /// Scores, then weights, of a block: `[BLOCK, pitch]`.
+    /// Scores, then weights, of a block: `[tk, BLOCK]`.
     s: &'s mut [f32],
     /// Outputs of a block: `[BLOCK, width]`.
     o: &'s mut [f32],
-    /// Sums of exponentials of a block.
-    sums: &'s mut [f32],
-    /// Dropout decisions of half a block.
+    /// Dropout decisions of a block.
     bits: &'s mut [f32],
 }
 
 impl<'s> Scratch<'s> {
-    fn sizes(tk: usize, d: usize) -> [usize; 6] {
-        let (pitch, width) = (padded(tk), padded(d));
-        [d * pitch, tk * width, BLOCK * pitch, BLOCK * width, BLOCK, words(pitch / 16)]
+    fn sizes(tk: usize, d: usize) -> [usize; 5] {
+        let width = padded(d);
+        [d * BLOCK, tk * width, tk * BLOCK, BLOCK * width, bits_floats(tk)]
     }
 
-    fn new(mut from: &'s mut [f32], sizes: [usize; 6]) -> Self {
-        let [kt, v, s, o, sums, bits] = sizes.map(|n| carve(&mut from, n));
-        Self { kt, v, s, o, sums, bits }
+    fn new(mut from: &'s mut [f32], sizes: [usize; 5]) -> Self {
+        let [qt, v, s, o, bits] = sizes.map(|n| carve(&mut from, n));
+        Self { qt, v, s, o, bits }
     }
 }
 
-/// Turns the scores of a row into unnormalised weights; returns their sum and the logarithm of it.
+/// Masks scores `[keys, BLOCK]` and returns the largest of each of the first `L` rows.
 #[inline(always)]
-fn exponentials(s: &mut [f32], visible: usize) -> (f32, f32) {
-    if visible == 0 {
-        s.fill(0.0);
-        return (0.0, 0.0);
+fn mask<const L: usize>(s: &mut [f32], visible: &[u32; BLOCK]) -> [f32; BLOCK] {
+    let mut max = [f32::NEG_INFINITY; BLOCK];
+    for (j, s) in s.as_chunks_mut::<BLOCK>().0.iter_mut().enumerate() {
+        for i in 0..L {
+            let x = if (j as u32) < visible[i] { s[i] } else { f32::NEG_INFINITY };
+            s[i] = x;
+            max[i] = if x > max[i] { x } else { max[i] };
+        }
     }
-    let (seen, unseen) = s.split_at_mut(visible);
-    unseen.fill(0.0);
-    let max = sums::max(seen);
-    for s in seen.iter_mut() {
-        *s = exp(*s - max);
-    }
-    let sum = sums::sum(seen);
-    (sum, max + sum.ln())
+    max
 }
 
-/// One sample and head.
+/// Turns masked scores of the first `L` rows into unnormalised weights and returns the sums.
+#[inline(always)]
+fn exponentials<const L: usize>(s: &mut [f32], max: &[f32; BLOCK]) -> [f32; BLOCK] {
+    let mut sums = [0.0; BLOCK];
+    for part in s.chunks_mut(PART * BLOCK) {
+        let mut sum = [0.0; BLOCK];
+        for s in part.as_chunks_mut::<BLOCK>().0 {
+            for i in 0..L {
+                s[i] = exp(s[i] - max[i]);
+                sum[i] += s[i];
+            }
+        }
+        for i in 0..BLOCK {
+            sums[i] += sum[i];
+        }
+    }
+    sums
+}
+
+/// Zeroes the weights that dropout drops.
+#[inline(always)]
+fn drop_weights(s: &mut [f32], bits: &[u16], threshold: u16) {
+    for (s, &b) in s.iter_mut().zip(bits) {
+        *s = if b >= threshold { *s } else { 0.0 };
+    }
+}
+
+/// The heads of one task.
 struct Task<'a> {
     heads: Heads<'a>,
-    b: usize,
-    h: usize,
     q: Head<'a>,
+    k: Head<'a>,
+    v: Head<'a>,
 }
 
 impl Task<'_> {
-    fn run(
-        &self,
-        cx: &Cx<'_>,
-        m: &mut Scratch<'_>,
-        k: Head<'_>,
-        v: Head<'_>,
-        o: Dst<'_, f32>,
-        lse: &mut [f32],
-    ) {
-        let Heads { op, e, pitch, width, .. } = self.heads;
-        let valid = self.heads.valid(self.b);
+    /// Outputs of a block, not normalised, to `m.o`; returns the sums of the weights.
+    fn block(&self, cx: &Cx<'_>, m: &mut Scratch<'_>, block: &Block, lse: &mut [f32]) -> [f32; BLOCK] {
+        let Heads { op, e, width, .. } = self.heads;
+        let (keys, lanes) = (block.keys, padded(block.rows));
+        cx.simd(
+            #[inline(always)]
+            || self.heads.pack_lanes(&self.q, block, op.scale as f32, m.qt),
+        );
+        let (a, b) = (Left::Rows(self.k.data, self.k.stride), &*m.qt);
+        Product { c: m.s, c_stride: BLOCK, add: false, a, b, b_stride: BLOCK, m: keys, n: lanes, k: e.d }
+            .run(cx.arch);
+        let sums = cx.simd(
+            #[inline(always)]
+            || {
+                let s = &mut m.s[..keys * BLOCK];
+                let (max, sums) = if lanes == BLOCK {
+                    let max = mask::<BLOCK>(s, &block.visible);
+                    (max, exponentials::<BLOCK>(s, &max))
+                } else {
+                    let max = mask::<16>(s, &block.visible);
+                    (max, exponentials::<16>(s, &max))
+                };
+                for ((lse, &max), &sum) in lse.iter_mut().zip(&max).zip(&sums) {
+                    *lse = if sum > 0.0 { max + ln(sum) } else { 0.0 };
+                }
+                if let Some((bits, threshold)) = self.heads.decisions(block, m.bits) {
+                    drop_weights(s, bits, threshold);
+                }
+                sums
+            },
+        );
+        let (b, b_stride) = self.v.rows(0, width, &mut m.v[..keys * width]);
+        let (a, c, rows) = (Left::Cols(m.s, BLOCK), &mut *m.o, block.rows);
+        Product { c, c_stride: width, add: false, a, b, b_stride, m: rows, n: width, k: keys }.run(cx.arch);
+        sums
+    }
+
+    /// Writes the outputs of a block, normalised.
+    fn write(&self, cx: &Cx<'_>, o: &[f32], sums: &[f32; BLOCK], block: &Block, out: &mut Dst<'_, f32>) {
         cx.simd(
             #[inline(always)]
             || {
-                k.pack_cols(valid, op.scale as f32, pitch, m.kt);
-                v.pack_rows(0, width, &mut m.v[..valid * width]);
+                for (i, &sum) in sums[..block.rows].iter().enumerate() {
+                    let factor = if sum > 0.0 { self.heads.kept / sum } else { 0.0 };
+                    let line = out.line(&[0, block.first + i, 0]);
+                    for (out, &o) in line.iter_mut().zip(&o[i * self.heads.width..]) {
+                        *out = o * factor;
+                    }
+                }
             },
         );
-        let mut o = o;
-        for first in (0..e.tq).step_by(BLOCK) {
-            let rows = BLOCK.min(e.tq - first);
-            self.block(cx, m, first, &mut lse[first..first + rows]);
-            for i in 0..rows {
-                o.line(&[0, first + i, 0]).copy_from_slice(&m.o[i * width..][..e.d]);
-            }
-        }
-    }
-
-    /// Outputs of the query rows `first ..`, one for each element of `lse`.
-    fn block(&self, cx: &Cx<'_>, m: &mut Scratch<'_>, first: usize, lse: &mut [f32]) {
-        let Heads { op, e, pitch, width, .. } = self.heads;
-        let (rows, valid) = (lse.len(), self.heads.valid(self.b));
-        let seen = op.visible(first + rows - 1, valid);
-        let (n, q) = (padded(seen), &self.q.data[first * self.q.stride..]);
-        let (a, b) = (Left::Rows(q, self.q.stride), &*m.kt);
-        Product { c: m.s, c_stride: pitch, add: false, a, b, b_stride: pitch, m: rows, n, k: e.d }
-            .run(cx.arch);
-        cx.simd(
-            #[inline(always)]
-            || {
-                for (i, lse) in lse.iter_mut().enumerate() {
-                    let visible = op.visible(first + i, valid);
-                    (m.sums[i], *lse) = exponentials(&mut m.s[i * pitch..][..n], visible);
-                }
-                self.dropout(m, first, rows, n / 16);
-            },
-        );
-        let (a, b) = (Left::Rows(m.s, pitch), &*m.v);
-        Product { c: m.o, c_stride: width, add: false, a, b, b_stride: width, m: rows, n: width, k: seen }
-            .run(cx.arch);
-        let kept = op.dropout.map_or(1.0, |d| d.scale() as f32);
-        for (o, &sum) in m.o.chunks_exact_mut(width).zip(&m.sums[..rows]) {
-            let factor = if sum > 0.0 { kept / sum } else { 0.0 };
-            o.iter_mut().for_each(|o| *o *= factor);
-        }
-    }
-
-    /// Zeroes the weights that dropout drops.
-    #[inline(always)]
-    fn dropout(&self, m: &mut Scratch<'_>, first: usize, rows: usize, tiles: usize) {
-        let Some(d) = self.heads.op.dropout else { return };
-        let pitch = self.heads.pitch;
-        let bits: &mut [u32] = bytemuck::cast_slice_mut(m.bits);
-        for half in (0..rows).step_by(16) {
-            let Some(at) = self.heads.tile_row(self.b, self.h, (first + half) / 16) else { return };
-            at.bits(tiles, bits);
-            for r in 0..16.min(rows - half) {
-                let s = &mut m.s[(half + r) * pitch..];
-                for (s, &b) in s.iter_mut().zip(row(bits, tiles, r)) {
-                    *s = if b >= d.threshold { *s } else { 0.0 };
-                }
-            }
-        }
     }
 }
 
@@ -173,14 +174,18 @@ impl Kernel for Attention {
         let [o, lse] = outs.take::<f32, 2>();
         let e = heads.e;
         let sizes = Scratch::sizes(e.tk, e.d);
-        let work = e.b * e.h * e.tq * e.tk * (e.d / 4 + 4);
+        let work = (e.b * e.h * e.tq).saturating_mul(e.tk).saturating_mul(e.d / 4 + 4);
         let cuts = [(o, [Cut::new(0, 1), Cut::new(2, 1)]), (lse, [Cut::new(0, 1), Cut::new(1, 1)])];
-        par_tiles(cx, work, cuts, |[b, h], [o, lse]| {
-            let g = h / (e.h / e.g);
-            let task = Task { heads, b, h, q: Head::new(&q, b, h) };
+        par_tiles(cx, work, cuts, |[b, h], [mut o, lse]| {
+            let (g, lse) = (h / (e.h / e.g), lse.dense());
+            let task = Task { heads, q: Head::new(&q, b, h), k: Head::new(&k, b, g), v: Head::new(&v, b, g) };
             cx.scratch(sizes.iter().sum(), |scratch| {
                 let mut m = Scratch::new(scratch, sizes);
-                task.run(cx, &mut m, Head::new(&k, b, g), Head::new(&v, b, g), o, lse.dense());
+                for first in (0..e.tq).step_by(BLOCK) {
+                    let block = heads.block(b, h, first);
+                    let sums = task.block(cx, &mut m, &block, &mut lse[first..first + block.rows]);
+                    task.write(cx, m.o, &sums, &block, &mut o);
+                }
             });
         });
     }

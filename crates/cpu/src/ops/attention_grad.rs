@@ -2,102 +2,95 @@
 //! block by block of query rows, in the thread's scratch memory.
 
 use super::attention::adjacent;
-use super::heads::{BLOCK, Head, Heads, carve, padded};
+use super::heads::{BLOCK, Block, Head, Heads, bits_floats, carve, padded};
 use super::{Kernel, Needs};
 use crate::buffer::Buffer;
 use crate::cx::Cx;
 use crate::mem::{Cut, Dst, Inputs, Outputs, Src, par_tiles};
 use crate::simd::math::exp;
 use crate::simd::mm::{Left, Product};
-use crate::simd::philox::{row, words};
-use crate::simd::sums;
 use ocelli_ir::ops::AttentionGrad;
 use ocelli_ir::{DType, TensorType, View};
 
 /// Scratch memory of a task.
 struct Scratch<'s> {
-    /// Keys times the scale, transposed: `[d, pitch]`.
-    kt: &'s mut [f32],
-    /// Values, transposed: `[d, pitch]`.
-    vt: &'s mut [f32],
-    /// Keys: `[tk, width]`.
+    /// Keys, and gradients of keys and values: `[tk, width]`.
     k: &'s mut [f32],
-    /// Gradients of keys and values: `[tk, width]`.
     dk: &'s mut [f32],
     dv: &'s mut [f32],
-    /// Queries and output gradients of a block: `[BLOCK, width]`.
-    q: &'s mut [f32],
-    dy: &'s mut [f32],
-    /// Weights of a block with dropout: `[BLOCK, pitch]`.
-    p: &'s mut [f32],
-    /// Gradients of the weights, then of the scores: `[BLOCK, pitch]`.
-    ds: &'s mut [f32],
-    /// Gradients of the queries of a block: `[BLOCK, width]`.
+    /// Queries of a block (times the scale), output gradients and outputs: `[d, BLOCK]`.
+    qt: &'s mut [f32],
+    dyt: &'s mut [f32],
+    ot: &'s mut [f32],
+    /// Queries or output gradients of a block, and the gradients of its queries: `[BLOCK, width]`.
+    rows: &'s mut [f32],
     dq: &'s mut [f32],
-    /// Dropout decisions of half a block.
+    /// Weights of a block with dropout: `[tk, BLOCK]`.
+    p: &'s mut [f32],
+    /// Gradients of the weights, then of the scores: `[tk, BLOCK]`.
+    ds: &'s mut [f32],
+    /// Dropout decisions of a block.
     bits: &'s mut [f32],
 }
 
 impl<'s> Scratch<'s> {
     fn sizes(tk: usize, d: usize) -> [usize; 11] {
-        let (pitch, width) = (padded(tk), padded(d));
-        let (cols, rows, block) = (d * pitch, tk * width, BLOCK * width);
-        [cols, cols, rows, rows, rows, block, block, BLOCK * pitch, BLOCK * pitch, block, words(pitch / 16)]
+        let (rows, lanes, block, scores) = (tk * padded(d), d * BLOCK, BLOCK * padded(d), tk * BLOCK);
+        [rows, rows, rows, lanes, lanes, lanes, block, block, scores, scores, bits_floats(tk)]
     }
 
     fn new(mut from: &'s mut [f32], sizes: [usize; 11]) -> Self {
-        let [kt, vt, k, dk, dv, q, dy, p, ds, dq, bits] = sizes.map(|n| carve(&mut from, n));
-        Self { kt, vt, k, dk, dv, q, dy, p, ds, dq, bits }
+        let [k, dk, dv, qt, dyt, ot, rows, dq, p, ds, bits] = sizes.map(|n| carve(&mut from, n));
+        Self { k, dk, dv, qt, dyt, ot, rows, dq, p, ds, bits }
     }
 }
 
-/// The inputs of one query head.
+/// One query head and its key head.
 #[derive(Clone, Copy)]
 struct Query<'a> {
-    b: usize,
-    h: usize,
     q: Head<'a>,
     o: Head<'a>,
     dy: Head<'a>,
+    k: Head<'a>,
+    v: Head<'a>,
     lse: &'a [f32],
 }
 
-/// What the weights of a row need besides their scores.
-#[derive(Clone, Copy)]
-struct Row {
-    visible: usize,
-    lse: f32,
-    delta: f32,
+/// What the weights of each row of a block need besides their scores.
+struct Rows {
+    visible: [u32; BLOCK],
+    lse: [f32; BLOCK],
+    delta: [f32; BLOCK],
     scale: f32,
 }
 
-impl Row {
+impl Rows {
     /// From scores and gradients of the weights, makes weights and gradients of the scores.
     #[inline(always)]
-    fn plain(&self, p: &mut [f32], ds: &mut [f32]) {
-        for (p, ds) in p[..self.visible].iter_mut().zip(&mut ds[..self.visible]) {
-            *p = exp(*p - self.lse);
-            *ds = *p * (*ds - self.delta) * self.scale;
+    fn plain<const L: usize>(&self, p: &mut [f32], ds: &mut [f32]) {
+        let keys = p.as_chunks_mut::<BLOCK>().0.iter_mut().zip(ds.as_chunks_mut::<BLOCK>().0);
+        for (j, (p, ds)) in keys.enumerate() {
+            for i in 0..L {
+                let w = if (j as u32) < self.visible[i] { exp(p[i] - self.lse[i]) } else { 0.0 };
+                p[i] = w;
+                ds[i] = w * (ds[i] - self.delta[i]) * self.scale;
+            }
         }
-        self.hide(p, ds);
     }
 
     /// The same with dropout: `bits` below the threshold drop a weight, others scale it by `kept`.
     #[inline(always)]
-    fn dropout(&self, p: &mut [f32], ds: &mut [f32], bits: &[u16], threshold: u16, kept: f32) {
-        let seen = p[..self.visible].iter_mut().zip(&mut ds[..self.visible]);
-        for ((p, ds), &b) in seen.zip(bits) {
-            let (w, f) = (exp(*p - self.lse), if b >= threshold { kept } else { 0.0 });
-            *p = w * f;
-            *ds = w * (f * *ds - self.delta) * self.scale;
+    fn dropout<const L: usize>(&self, p: &mut [f32], ds: &mut [f32], decisions: (&[u16], u16), kept: f32) {
+        let (bits, threshold) = decisions;
+        let keys = p.as_chunks_mut::<BLOCK>().0.iter_mut().zip(ds.as_chunks_mut::<BLOCK>().0);
+        for (j, ((p, ds), bits)) in keys.zip(bits.as_chunks::<BLOCK>().0).enumerate() {
+            for i in 0..L {
+                let w = if (j as u32) < self.visible[i] { exp(p[i] - self.lse[i]) } else { 0.0 };
+                let f = if bits[i] >= threshold { kept } else { 0.0 };
+                p[i] = w * f;
+                ds[i] = w * (f * ds[i] - self.delta[i]) * self.scale;
+            }
         }
-        self.hide(p, ds);
-    }
-
-    #[inline(always)]
-    fn hide(&self, p: &mut [f32], ds: &mut [f32]) {
-        p[self.visible..].fill(0.0);
-        ds[self.visible..].fill(0.0);
     }
 }
 
@@ -109,88 +102,66 @@ struct Grad<'a> {
 }
 
 impl Grad<'_> {
-    /// Packs what all query heads of a key head read, and clears what they add to.
-    fn start(&self, m: &mut Scratch<'_>, k: Head<'_>, v: Head<'_>, valid: usize) {
-        let Heads { op, pitch, width, .. } = self.heads;
+    /// Gradients of the query rows of a block, to `m.dq`, and their share in those of its keys.
+    fn block(&self, m: &mut Scratch<'_>, query: &Query<'_>, block: &Block) {
+        let Heads { e, width, .. } = self.heads;
+        let (arch, Block { rows, keys, .. }) = (self.cx.arch, *block);
+        let rows_of = self.pack(m, query, block);
+        let scores = |c, head: &Head<'_>, b| {
+            let (a, n) = (Left::Rows(head.data, head.stride), padded(rows));
+            Product { c, c_stride: BLOCK, add: false, a, b, b_stride: BLOCK, m: keys, n, k: e.d }.run(arch);
+        };
+        scores(&mut *m.p, &query.k, &*m.qt);
+        scores(&mut *m.ds, &query.v, &*m.dyt);
         self.cx.simd(
             #[inline(always)]
             || {
-                k.pack_cols(valid, op.scale as f32, pitch, m.kt);
-                v.pack_cols(valid, 1.0, pitch, m.vt);
-                k.pack_rows(0, width, &mut m.k[..valid * width]);
-                m.dk.fill(0.0);
-                m.dv.fill(0.0);
+                let (p, ds) = (&mut m.p[..keys * BLOCK], &mut m.ds[..keys * BLOCK]);
+                match (self.heads.decisions(block, m.bits), rows > 16) {
+                    (Some(d), true) => rows_of.dropout::<BLOCK>(p, ds, d, self.heads.kept),
+                    (Some(d), false) => rows_of.dropout::<16>(p, ds, d, self.heads.kept),
+                    (None, true) => rows_of.plain::<BLOCK>(p, ds),
+                    (None, false) => rows_of.plain::<16>(p, ds),
+                }
             },
         );
+        let room = &mut m.rows[..rows * width];
+        self.add_share(&mut *m.dv, &*m.p, query.dy.rows(block.first, width, room), block);
+        self.add_share(&mut *m.dk, &*m.ds, query.q.rows(block.first, width, room), block);
+        let (b, b_stride) = query.k.rows(0, width, &mut m.k[..keys * width]);
+        let (a, c) = (Left::Cols(m.ds, BLOCK), &mut *m.dq);
+        Product { c, c_stride: width, add: false, a, b, b_stride, m: rows, n: width, k: keys }.run(arch);
     }
 
-    /// Gradients of the query rows `first .. first + rows` of a head, and their share in those of its keys.
-    fn block(&self, m: &mut Scratch<'_>, query: &Query<'_>, first: usize, rows: usize) {
-        let Heads { op, e, pitch, width, .. } = self.heads;
-        let seen = op.visible(first + rows - 1, self.heads.valid(query.b));
-        let (n, arch) = (padded(seen), self.cx.arch);
-        query.q.pack_rows(first, width, &mut m.q[..rows * width]);
-        query.dy.pack_rows(first, width, &mut m.dy[..rows * width]);
-        let scores = |c, a, b| Product {
-            c,
-            c_stride: pitch,
-            add: false,
-            a: Left::Rows(a, width),
-            b,
-            b_stride: pitch,
-            m: rows,
-            n,
-            k: e.d,
-        };
-        scores(&mut *m.p, &*m.q, &*m.kt).run(arch);
-        scores(&mut *m.ds, &*m.dy, &*m.vt).run(arch);
+    /// Adds the share of a block to the gradients of its keys: `[keys, rows]` times `[rows, width]`.
+    fn add_share(&self, c: &mut [f32], a: &[f32], (b, b_stride): (&[f32], usize), block: &Block) {
+        let (a, width) = (Left::Rows(a, BLOCK), self.heads.width);
+        let (m, k) = (block.keys, block.rows);
+        Product { c, c_stride: width, add: true, a, b, b_stride, m, n: width, k }.run(self.cx.arch);
+    }
+
+    /// Packs the rows of a block.
+    fn pack(&self, m: &mut Scratch<'_>, query: &Query<'_>, block: &Block) -> Rows {
+        let op = self.heads.op;
+        let mut lse = [0.0; BLOCK];
+        lse[..block.rows].copy_from_slice(&query.lse[block.first..][..block.rows]);
+        let mut out = Rows { visible: block.visible, lse, delta: [0.0; BLOCK], scale: op.scale as f32 };
         self.cx.simd(
             #[inline(always)]
-            || self.weights(m, query, first, rows, n),
-        );
-        let keys = |c, a, b| Product {
-            c,
-            c_stride: width,
-            add: true,
-            a: Left::Cols(a, pitch),
-            b,
-            b_stride: width,
-            m: seen,
-            n: width,
-            k: rows,
-        };
-        keys(&mut *m.dv, &*m.p, &*m.dy).run(arch);
-        keys(&mut *m.dk, &*m.ds, &*m.q).run(arch);
-        let (a, b) = (Left::Rows(m.ds, pitch), &*m.k);
-        Product { c: m.dq, c_stride: width, add: false, a, b, b_stride: width, m: rows, n: width, k: seen }
-            .run(arch);
-    }
-
-    /// Weights and gradients of the scores of a block.
-    #[inline(always)]
-    fn weights(&self, m: &mut Scratch<'_>, query: &Query<'_>, first: usize, rows: usize, n: usize) {
-        let Heads { op, pitch, .. } = self.heads;
-        let valid = self.heads.valid(query.b);
-        let bits: &mut [u32] = bytemuck::cast_slice_mut(m.bits);
-        for i in 0..rows {
-            let t = first + i;
-            let row_of = Row {
-                visible: op.visible(t, valid),
-                lse: query.lse[t],
-                delta: sums::dot(query.dy.row(t), query.o.row(t)),
-                scale: op.scale as f32,
-            };
-            let (p, ds) = (&mut m.p[i * pitch..][..n], &mut m.ds[i * pitch..][..n]);
-            match (op.dropout, self.heads.tile_row(query.b, query.h, t / 16)) {
-                (Some(d), Some(at)) => {
-                    if i % 16 == 0 {
-                        at.bits(n / 16, bits);
+            || {
+                self.heads.pack_lanes(&query.q, block, op.scale as f32, m.qt);
+                self.heads.pack_lanes(&query.dy, block, 1.0, m.dyt);
+                self.heads.pack_lanes(&query.o, block, 1.0, m.ot);
+                let mut delta = [0.0; BLOCK];
+                for (dy, o) in m.dyt.as_chunks::<BLOCK>().0.iter().zip(m.ot.as_chunks::<BLOCK>().0) {
+                    for i in 0..BLOCK {
+                        delta[i] = dy[i].mul_add(o[i], delta[i]);
                     }
-                    row_of.dropout(p, ds, row(bits, n / 16, i % 16), d.threshold, d.scale() as f32);
                 }
-                _ => row_of.plain(p, ds),
-            }
-        }
+                out.delta = delta;
+            },
+        );
+        out
     }
 }
 
@@ -228,7 +199,7 @@ impl Kernel for AttentionGrad {
         let e = heads.e;
         let (per, sizes) = (e.h / e.g, Scratch::sizes(e.tk, e.d));
         let cut = |heads| [Cut::new(0, 1), Cut::new(2, heads)];
-        let work = e.b * e.h * e.tq * e.tk * (e.d / 2 + 8);
+        let work = (e.b * e.h * e.tq).saturating_mul(e.tk).saturating_mul(e.d / 2 + 8);
         par_tiles(
             cx,
             work,
@@ -236,14 +207,16 @@ impl Kernel for AttentionGrad {
             |[b, g], [mut dq, mut dk, mut dv]| {
                 cx.scratch(sizes.iter().sum(), |scratch| {
                     let (mut m, grad) = (Scratch::new(scratch, sizes), Grad { cx, heads });
-                    grad.start(&mut m, Head::new(&k, b, g), Head::new(&v, b, g), heads.valid(b));
+                    let (k, v) = (Head::new(&k, b, g), Head::new(&v, b, g));
+                    m.dk.fill(0.0);
+                    m.dv.fill(0.0);
                     for (i, h) in (g * per..(g + 1) * per).enumerate() {
                         let [q, o, dy] = [&q, &o, &dy].map(|src| Head::new(src, b, h));
-                        let query = Query { b, h, q, o, dy, lse: &lse[(b * e.h + h) * e.tq..][..e.tq] };
+                        let query = Query { q, o, dy, k, v, lse: &lse[(b * e.h + h) * e.tq..][..e.tq] };
                         for first in (0..e.tq).step_by(BLOCK) {
-                            let rows = BLOCK.min(e.tq - first);
-                            grad.block(&mut m, &query, first, rows);
-                            write(&mut dq, i, first, rows, m.dq, heads.width);
+                            let block = heads.block(b, h, first);
+                            grad.block(&mut m, &query, &block);
+                            write(&mut dq, i, first, block.rows, m.dq, heads.width);
                         }
                     }
                     write(&mut dk, 0, 0, e.tk, m.dk, heads.width);

@@ -1,9 +1,13 @@
 //! What attention and its gradient share: where each head lies, what each query sees, which weights dropout
-//! keeps, and packing heads for the small products.
+//! keeps, and packing.
+//!
+//! Scores and weights of a block of queries lie key by key, the queries of the block side by side in vector
+//! lanes: `[keys, BLOCK]`. So the largest score, the sum of a row and the mask need no sum across lanes.
 
 use crate::mem::{Inputs, Src};
 use crate::simd::mm::COLS;
 use crate::simd::philox::TileRow;
+use crate::simd::transpose::{Shuffle, transpose};
 use ocelli_ir::ops::{Attention, AttentionExtents};
 
 /// Query rows that a task takes at a time: two of dropout's tiles.
@@ -14,12 +18,18 @@ pub const fn padded(n: usize) -> usize {
     n.next_multiple_of(COLS)
 }
 
+/// Floats that hold the dropout decisions (16 bits each) of a block and `tk` keys.
+pub const fn bits_floats(tk: usize) -> usize {
+    padded(tk) * BLOCK / 2
+}
+
 /// Dropout of one launch.
 #[derive(Clone, Copy, Debug)]
 struct Keys<'a> {
     key: [u32; 2],
     step: u32,
     samples: &'a [u32],
+    threshold: u16,
 }
 
 /// The inputs that forward and gradient have in common.
@@ -29,10 +39,11 @@ pub struct Heads<'a> {
     pub op: &'a Attention,
     /// Extents.
     pub e: AttentionExtents,
-    /// Keys rounded up.
-    pub pitch: usize,
     /// Width of a head rounded up.
     pub width: usize,
+    /// What kept weights are multiplied by: 1 without dropout.
+    pub kept: f32,
+    shuffle: Shuffle,
     lens: Option<&'a [u32]>,
     keys: Option<Keys<'a>>,
 }
@@ -52,21 +63,61 @@ impl<'a> Heads<'a> {
         let first = extras + usize::from(op.kv_len);
         let keys = op.dropout.map(|d| {
             let seed = ins.dense::<u32>(first);
-            let key = d.key([seed[0], seed[1]]);
-            Keys { key, step: ins.scalar(first + 1), samples: ins.dense(first + 2) }
+            let (key, samples) = (d.key([seed[0], seed[1]]), ins.dense(first + 2));
+            Keys { key, step: ins.scalar(first + 1), samples, threshold: d.threshold }
         });
-        Self { op, e, pitch: padded(e.tk), width: padded(e.d), lens, keys }
+        let kept = op.dropout.map_or(1.0, |d| d.scale() as f32);
+        Self { op, e, width: padded(e.d), kept, shuffle: Shuffle::new(), lens, keys }
     }
 
-    /// Number of valid keys of a sample.
-    pub fn valid(&self, b: usize) -> usize {
-        self.lens.map_or(self.e.tk, |lens| (lens[b] as usize).min(self.e.tk))
+    /// The block of query rows `first ..` of a head.
+    pub fn block(&self, b: usize, h: usize, first: usize) -> Block {
+        let valid = self.lens.map_or(self.e.tk, |lens| (lens[b] as usize).min(self.e.tk));
+        let rows = BLOCK.min(self.e.tq - first);
+        let visible = std::array::from_fn(|i| self.op.visible(first + i.min(rows - 1), valid) as u32);
+        Block { b, h, first, rows, keys: visible[rows - 1] as usize, visible }
     }
 
-    /// What decides the dropout of query rows `16 tile_row ..` of a head.
-    pub fn tile_row(&self, b: usize, h: usize, tile_row: usize) -> Option<TileRow> {
-        self.keys.map(|k| TileRow { key: k.key, step: k.step, sample: k.samples[b], plane: h, tile_row })
+    /// Writes the dropout decisions of a block, `[keys, BLOCK]`, and returns them with the threshold below which a
+    /// weight is dropped.
+    #[inline(always)]
+    pub fn decisions<'w>(&self, block: &Block, out: &'w mut [f32]) -> Option<(&'w [u16], u16)> {
+        let keys = self.keys?;
+        let out: &mut [u16] = bytemuck::cast_slice_mut(out);
+        for half in (0..block.rows).step_by(16) {
+            let (sample, tile_row) = (keys.samples[block.b], (block.first + half) / 16);
+            let at = TileRow { key: keys.key, step: keys.step, sample, plane: block.h, tile_row };
+            at.columns(block.keys.div_ceil(16), &mut out[half..], BLOCK);
+        }
+        Some((out, keys.threshold))
     }
+
+    /// The rows of a block times `factor`, transposed: `[d, BLOCK]`. Lanes behind the last row hold anything.
+    #[inline(always)]
+    pub fn pack_lanes(&self, head: &Head<'_>, block: &Block, factor: f32, out: &mut [f32]) {
+        let from = &head.data[block.first * head.stride..];
+        transpose(self.shuffle, from, head.stride, block.rows, out, BLOCK);
+        for o in out {
+            *o *= factor;
+        }
+    }
+}
+
+/// Some query rows of one head.
+#[derive(Clone, Copy, Debug)]
+pub struct Block {
+    /// Sample.
+    pub b: usize,
+    /// Query head.
+    pub h: usize,
+    /// First row.
+    pub first: usize,
+    /// Number of rows, at most [`BLOCK`].
+    pub rows: usize,
+    /// Keys that any of them sees.
+    pub keys: usize,
+    /// Keys that each of them sees.
+    pub visible: [u32; BLOCK],
 }
 
 /// One head of a `[B, T, heads, D]` tensor with adjacent elements in the last axis.
@@ -86,32 +137,21 @@ impl<'a> Head<'a> {
         Self { data: src.data.get(b * s[0] + h * s[2]..).unwrap_or(&[]), stride: s[1], d: n[3] }
     }
 
-    /// Row `t`.
-    #[inline(always)]
-    pub fn row(&self, t: usize) -> &'a [f32] {
-        &self.data[t * self.stride..][..self.d]
-    }
-
-    /// Rows from `first` on, as many as fill `out`, each padded with zeros to `width`.
-    #[inline(always)]
-    pub fn pack_rows(&self, first: usize, width: usize, out: &mut [f32]) {
-        for (i, out) in out.chunks_exact_mut(width).enumerate() {
+    /// Rows from `first` on, as many as fill `room` at this width, and the distance between them: as they lie if
+    /// they are that wide, else copied to `room` and padded with zeros.
+    pub fn rows<'r>(&self, first: usize, width: usize, room: &'r mut [f32]) -> (&'r [f32], usize)
+    where
+        'a: 'r,
+    {
+        if self.d == width {
+            return (&self.data[first * self.stride..], self.stride);
+        }
+        for (i, out) in room.chunks_exact_mut(width).enumerate() {
             let (used, rest) = out.split_at_mut(self.d);
-            used.copy_from_slice(self.row(first + i));
+            used.copy_from_slice(&self.data[(first + i) * self.stride..][..self.d]);
             rest.fill(0.0);
         }
-    }
-
-    /// The transpose of the first `n` rows times `factor`, each of its rows padded with zeros to `pitch`.
-    #[inline(always)]
-    pub fn pack_cols(&self, n: usize, factor: f32, pitch: usize, out: &mut [f32]) {
-        for (c, out) in out.chunks_exact_mut(pitch).take(self.d).enumerate() {
-            let (used, rest) = out.split_at_mut(n);
-            for (t, o) in used.iter_mut().enumerate() {
-                *o = self.data[t * self.stride + c] * factor;
-            }
-            rest.fill(0.0);
-        }
+        (room, width)
     }
 }
 

@@ -10,6 +10,11 @@ use crate::simd::transpose::{Shuffle, transpose};
 use ocelli_ir::ops::{Extents, MatMul};
 use ocelli_ir::{TensorType, View};
 
+/// Multiply-adds of a product.
+fn multiplications(e: Extents) -> usize {
+    [e.batch, e.m, e.n, e.k].into_iter().fold(1, usize::saturating_mul)
+}
+
 /// How the work is cut.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Tiling {
@@ -28,7 +33,7 @@ impl Tiling {
         const TILES: usize = 8;
         const LEAST: usize = 1 << 22;
         let whole = Self { rows: e.m.max(1), cols: e.n.max(1), depth: e.k.max(1) };
-        let want = (e.batch * e.m * e.n * e.k / LEAST).min(TILES);
+        let want = (multiplications(e) / LEAST).min(TILES);
         if want < 2 || e.batch >= TILES {
             return whole;
         }
@@ -104,7 +109,7 @@ impl Launch<'_> {
 
     /// Work of the launch, in element operations.
     fn work(&self) -> usize {
-        self.e.batch * self.e.m * self.e.n * self.e.k / 8
+        multiplications(self.e) / 8
     }
 
     /// Each tile whole.
@@ -156,7 +161,7 @@ fn turned_product(cx: &Cx<'_>, out: &mut Dst<'_, f32>, a: Mat<'_>, b: Mat<'_>, k
             let (columns, turned) = (b.skip(from, 0), &mut scratch[..depth * cols]);
             cx.simd(
                 #[inline(always)]
-                || transpose(shuffle, columns.data, columns.col_stride, cols, turned),
+                || transpose(shuffle, columns.data, columns.col_stride, cols, turned, cols),
             );
             let piece = Mat { data: turned, row_stride: cols, col_stride: 1 };
             gemm(out, from > 0, a.skip(0, from), piece, depth);

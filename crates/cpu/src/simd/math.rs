@@ -45,6 +45,23 @@ pub fn exp(x: f32) -> f32 {
     if x.is_nan() { x } else { y }
 }
 
+/// `ln x` for positive normal numbers, within 2 ulp or 1e-7.
+#[inline(always)]
+pub fn ln(x: f32) -> f32 {
+    // x = m 2^n with m in [0.7, 1.5); then ln m = 2 artanh(s), s = (m - 1) / (m + 1), by its series in s^2 <= 0.04.
+    let shifted = x.to_bits().wrapping_sub(0x3f33_3333);
+    let n = (shifted as i32 >> 23) as f32;
+    let m = f32::from_bits((shifted & 0x007f_ffff) + 0x3f33_3333);
+    let s = (m - 1.0) / (m + 1.0);
+    let t = s * s;
+    let mut p = 2.0 / 11.0;
+    for c in [2.0 / 9.0, 2.0 / 7.0, 2.0 / 5.0, 2.0 / 3.0] {
+        p = t.mul_add(p, c);
+    }
+    let rest = n.mul_add(LN2_LOW, s * t * p);
+    n.mul_add(LN2_HIGH, s.mul_add(2.0, rest))
+}
+
 /// The normal distribution function and density at `x`; each within 3e-7 of its largest value.
 #[inline(always)]
 pub fn normal(x: f32) -> (f32, f32) {
@@ -95,6 +112,16 @@ mod tests {
         assert_eq!([exp(0.0), exp(-200.0), exp(f32::NEG_INFINITY)], [1.0, 0.0, 0.0]);
         assert_eq!([exp(89.0), exp(f32::INFINITY)], [f32::INFINITY; 2]);
         assert!(exp(f32::NAN).is_nan());
+    }
+
+    #[test]
+    fn ln_is_close_to_libm() {
+        let wide = samples(-80.0, 80.0).map(|x| libm::exp(f64::from(x)) as f32);
+        for x in wide.chain(samples(0.5, 2.0)).chain(samples(1.0, 300.0)) {
+            let want = libm::log(f64::from(x));
+            let error = (f64::from(ln(x)) - want).abs();
+            assert!(error < 1e-7 + 1.2e-7 * want.abs(), "ln({x}) = {}, want {want}", ln(x));
+        }
     }
 
     #[test]

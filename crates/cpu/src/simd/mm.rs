@@ -102,14 +102,29 @@ impl Product<'_> {
         }
         match self.a {
             Left::Rows(a, stride) => {
-                let rows: [&[f32]; R] = std::array::from_fn(|i| &a[(row + i) * stride..][..self.k]);
-                (0..self.k)
-                    .for_each(|k| self.step(simd, &mut acc, std::array::from_fn(|i| rows[i][k]), k, col));
+                let mut rows = [a; R];
+                for (i, a) in rows.iter_mut().enumerate() {
+                    *a = &a[(row + i) * stride..][..self.k];
+                }
+                for k in 0..self.k {
+                    let b = self.right::<S, V>(k, col);
+                    for i in 0..R {
+                        let a = simd.splat_f32s(rows[i][k]);
+                        for v in 0..V {
+                            acc[i][v] = simd.mul_add_f32s(a, b[v], acc[i][v]);
+                        }
+                    }
+                }
             }
             Left::Cols(a, stride) => {
                 for k in 0..self.k {
-                    let at = &a[k * stride + row..][..R];
-                    self.step(simd, &mut acc, std::array::from_fn(|i| at[i]), k, col);
+                    let (a, b) = (&a[k * stride + row..][..R], self.right::<S, V>(k, col));
+                    for i in 0..R {
+                        let a = simd.splat_f32s(a[i]);
+                        for v in 0..V {
+                            acc[i][v] = simd.mul_add_f32s(a, b[v], acc[i][v]);
+                        }
+                    }
                 }
             }
         }
@@ -119,28 +134,29 @@ impl Product<'_> {
         }
     }
 
+    /// Columns `col ..` of row `k` of the right factor.
     #[inline(always)]
-    fn step<S: Simd, const R: usize, const V: usize>(
-        &self,
-        simd: S,
-        acc: &mut [[S::f32s; V]; R],
-        a: [f32; R],
-        k: usize,
-        col: usize,
-    ) {
+    fn right<S: Simd, const V: usize>(&self, k: usize, col: usize) -> [S::f32s; V] {
         let b = S::as_simd_f32s(&self.b[k * self.b_stride + col..][..V * S::F32_LANES]).0;
-        for i in 0..R {
-            let a = simd.splat_f32s(a[i]);
-            for v in 0..V {
-                acc[i][v] = simd.mul_add_f32s(a, b[v], acc[i][v]);
-            }
-        }
+        std::array::from_fn(
+            #[inline(always)]
+            |v| b[v],
+        )
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Every instruction set that this machine has, and none.
+    fn archs() -> Vec<Arch> {
+        #[allow(unused_mut)]
+        let mut all = vec![Arch::Scalar, Arch::new()];
+        #[cfg(target_arch = "x86_64")]
+        all.extend(pulp::x86::V3::try_new().map(Arch::V3));
+        all
+    }
 
     #[test]
     fn equals_the_plain_sums() {
@@ -149,10 +165,11 @@ mod tests {
             let turned: Vec<f32> = (0..m * k).map(|i| a[i % m * k + i / m]).collect();
             let b: Vec<f32> = (0..k * n).map(|i| (i * 29 % 19) as f32 - 9.0).collect();
             let dot = |i: usize, j: usize| (0..k).map(|l| a[i * k + l] * b[l * n + j]).sum::<f32>();
-            for (left, add) in [(Left::Rows(&a, k), false), (Left::Cols(&turned, m), true)] {
+            for (arch, (left, add)) in archs().into_iter().flat_map(|arch| {
+                [(Left::Rows(&a, k), false), (Left::Cols(&turned, m), true)].map(|case| (arch, case))
+            }) {
                 let mut c = vec![2.0; m * n];
-                Product { c: &mut c, c_stride: n, add, a: left, b: &b, b_stride: n, m, n, k }
-                    .run(Arch::new());
+                Product { c: &mut c, c_stride: n, add, a: left, b: &b, b_stride: n, m, n, k }.run(arch);
                 for (i, &c) in c.iter().enumerate() {
                     assert_eq!(c, dot(i / n, i % n) + if add { 2.0 } else { 0.0 }, "{m} {n} {k}");
                 }

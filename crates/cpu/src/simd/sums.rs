@@ -47,11 +47,6 @@ reduction! {
 }
 
 reduction! {
-    /// The sum of all elements, for slices of some thousands at most.
-    sum(x) -> f32: 0.0, |a, e| a + e, #[inline(always)] |a, b| a + b
-}
-
-reduction! {
     /// The sum of all elements in f64.
     sum_wide(x) -> f64: 0.0, |a, e| a + f64::from(e), #[inline(always)] |a, b| a + b
 }
@@ -67,27 +62,6 @@ reduction! {
     sum_exp_wide(x, shift: f32) -> f64: 0.0, |a, e| a + f64::from(exp(e - shift)), #[inline(always)] |a, b| a + b
 }
 
-/// The dot product, for slices of some thousands at most.
-#[inline(always)]
-pub fn dot(x: &[f32], y: &[f32]) -> f32 {
-    let n = x.len().min(y.len());
-    let mut acc = [0.0f32; LANES];
-    let ((xs, x_rest), (ys, y_rest)) = (x[..n].as_chunks::<LANES>(), y[..n].as_chunks::<LANES>());
-    for (x, y) in xs.iter().zip(ys) {
-        for i in 0..LANES {
-            acc[i] = x[i].mul_add(y[i], acc[i]);
-        }
-    }
-    for ((a, &x), &y) in acc.iter_mut().zip(x_rest).zip(y_rest) {
-        *a = x.mul_add(y, *a);
-    }
-    halve(
-        acc,
-        #[inline(always)]
-        |a, b| a + b,
-    )
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -97,8 +71,9 @@ mod tests {
         for n in 0..70 {
             let x: Vec<f32> = (0..n).map(|i| i as f32 - 20.0).collect();
             let want: f32 = x.iter().sum();
-            assert_eq!((sum(&x), sum_wide(&x) as f32), (want, want));
-            assert_eq!(dot(&x, &x), x.iter().map(|x| x * x).sum::<f32>());
+            assert_eq!(sum_wide(&x) as f32, want);
+            let squares = x.iter().map(|x| f64::from((x - 1.0) * (x - 1.0))).sum::<f64>();
+            assert_eq!(sum_squares_wide(&x, 1.0), squares);
             assert_eq!(max(&x), x.last().copied().unwrap_or(f32::NEG_INFINITY));
         }
     }

@@ -5,27 +5,27 @@ const SIDE: usize = 4;
 /// Rows that are read together, so that whole cache lines are written.
 const STRIP: usize = 16;
 
-/// Writes column `c` of a matrix with rows `stride` apart to row `c` of `out`, for each row of `out`, whose rows
-/// are `rows` long and adjacent. The first column is the first element of `from`.
+/// Writes column `c` of a matrix with `rows` rows, `stride` apart, to the start of row `c` of `out`, for each row of
+/// `out`; these are `pitch` apart. The first column starts at the first element of `from`.
 #[inline(always)]
-pub fn transpose(shuffle: Shuffle, from: &[f32], stride: usize, rows: usize, out: &mut [f32]) {
-    let cols = out.len() / rows;
-    let (strips, blocks) = (rows / STRIP * STRIP, cols / SIDE * SIDE);
-    for first in (0..strips).step_by(STRIP) {
+pub fn transpose(shuffle: Shuffle, from: &[f32], stride: usize, rows: usize, out: &mut [f32], pitch: usize) {
+    let cols = out.len() / pitch;
+    let (whole, blocks) = (rows / SIDE * SIDE, cols / SIDE * SIDE);
+    for first in (0..whole).step_by(STRIP) {
         for c in (0..blocks).step_by(SIDE) {
-            for r in (first..first + STRIP).step_by(SIDE) {
+            for r in (first..whole.min(first + STRIP)).step_by(SIDE) {
                 let row = |i: usize| *from[(r + i) * stride + c..].first_chunk().unwrap_or(&[0.0; SIDE]);
                 let turned = shuffle.turned([row(0), row(1), row(2), row(3)]);
                 for (i, row) in turned.iter().enumerate() {
-                    out[(c + i) * rows + r..][..SIDE].copy_from_slice(row);
+                    out[(c + i) * pitch + r..][..SIDE].copy_from_slice(row);
                 }
             }
         }
     }
-    for c in 0..cols {
-        let done = if c < blocks { strips } else { 0 };
-        for r in done..rows {
-            out[c * rows + r] = from[r * stride + c];
+    for r in 0..rows {
+        let done = if r < whole { blocks } else { 0 };
+        for c in done..cols {
+            out[c * pitch + r] = from[r * stride + c];
         }
     }
 }
@@ -90,10 +90,13 @@ mod tests {
             [(1, 1, 1), (16, 4, 4), (16, 7, 9), (35, 18, 20), (15, 3, 3), (64, 32, 32)]
         {
             let from: Vec<f32> = (0..rows * stride).map(|i| i as f32).collect();
-            let mut out = vec![0.0; rows * cols];
-            transpose(Shuffle::new(), &from, stride, rows, &mut out);
-            for (i, &x) in out.iter().enumerate() {
-                assert_eq!(x, from[i % rows * stride + i / rows], "{rows} x {cols}");
+            for pitch in [rows, rows + 3] {
+                let mut out = vec![-1.0; pitch * cols];
+                transpose(Shuffle::new(), &from, stride, rows, &mut out, pitch);
+                for (i, &x) in out.iter().enumerate() {
+                    let want = if i % pitch < rows { from[i % pitch * stride + i / pitch] } else { -1.0 };
+                    assert_eq!(x, want, "{rows} x {cols}");
+                }
             }
         }
     }
