@@ -27,6 +27,8 @@ pub struct Loaded {
     pub outs: Vec<Loc>,
     /// Memory that the kernel uses.
     pub needs: Needs,
+    /// There is no kernel: the reference evaluation runs.
+    pub fallback: bool,
 }
 
 fn wrong<T>(message: impl Into<String>) -> Result<T, Fault> {
@@ -63,8 +65,8 @@ pub fn launch(plan: &Plan, index: usize) -> Result<Loaded, Fault> {
     }
     views(l, &types)?;
     overlaps(l, &mut ins, &outs)?;
-    let needs = kernel_for(&l.op, &types).map(|k| k.needs(&types)).unwrap_or_default();
-    Ok(Loaded { ins, outs, needs })
+    let needs = kernel_for(&l.op, &types).map(|k| k.needs(&types));
+    Ok(Loaded { ins, outs, needs: needs.unwrap_or_default(), fallback: needs.is_none() })
 }
 
 /// The output of a state write: in a plan, that is the slot.

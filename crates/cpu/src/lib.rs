@@ -8,9 +8,11 @@
 #[cfg(target_endian = "big")]
 compile_error!("dropout decisions and host tensors are laid out for little-endian machines");
 
+mod arena;
 mod buffer;
 mod check;
 mod cx;
+mod launch;
 mod layout;
 mod mem;
 mod ops;
@@ -24,10 +26,10 @@ pub use program::CpuProgram;
 pub use state::CpuState;
 pub use target::CpuTarget;
 
+use arena::Arena;
 use ocelli_ir::StateSpec;
 use ocelli_ir::executor::{ExecError, Executor, Program, State, Target};
 use ocelli_ir::plan::Plan;
-use program::Arena;
 use rayon::{ThreadPool, ThreadPoolBuilder};
 use std::sync::{Arc, Mutex};
 use thiserror::Error;

@@ -1,63 +1,26 @@
-//! A loaded plan, and the memory that the programs of one executor share.
+//! A loaded plan.
 
+use crate::arena::{Arena, lock};
 use crate::buffer::Buffer;
 use crate::check::{self, Fault, Loaded};
 use crate::cx::Cx;
-use crate::mem::{self, Bases, Elem, Inputs, Loc, Outputs, Room};
-use crate::ops::{self, kernel_for, par_copy};
+use crate::launch::{gather, run_launch};
+use crate::mem::{self, Bases, Loc, Room};
 use crate::state::{CpuState, misuse, out_of_memory};
 use crate::target::NAME;
+use ocelli_ir::StateSpec;
 use ocelli_ir::executor::{ExecError, Program, State};
-use ocelli_ir::plan::{Operand, Plan};
-use ocelli_ir::{DType, Op, StateSpec, TensorType};
+use ocelli_ir::plan::Plan;
 use pulp::Arch;
 use rayon::ThreadPool;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
-
-/// Scratch memory of all programs of an executor, as large as the largest needs. Grows when a plan is loaded,
-/// never while one runs.
-#[derive(Debug)]
-pub(crate) struct Arena {
-    memory: Buffer,
-    workspace: Buffer,
-    scratch: Vec<Mutex<Buffer>>,
-    /// Number of the program that ran last.
-    ran: u64,
-    /// Number of programs loaded so far.
-    loaded: u64,
-}
-
-impl Arena {
-    pub(crate) fn new(threads: usize) -> Option<Self> {
-        let scratch = (0..threads).map(|_| Buffer::new(0).map(Mutex::new)).collect::<Option<_>>()?;
-        Some(Self { memory: Buffer::new(0)?, workspace: Buffer::new(0)?, scratch, ran: 0, loaded: 0 })
-    }
-
-    fn grow(&mut self, memory: usize, workspace: usize, scratch: usize) -> Result<(), ExecError> {
-        let fail = |what: &str, bytes| Err(out_of_memory(what, bytes));
-        if !self.memory.grow(memory) {
-            return fail("activations", memory);
-        }
-        if !self.workspace.grow(workspace) {
-            return fail("partial sums", workspace);
-        }
-        for mine in &mut self.scratch {
-            if !mine.get_mut().unwrap_or_else(PoisonError::into_inner).grow(scratch) {
-                return fail("a thread's scratch memory", scratch);
-            }
-        }
-        Ok(())
-    }
-}
 
 /// A plan made ready to run on the CPU.
 #[derive(Debug)]
 pub struct CpuProgram {
     plan: Plan,
     launches: Vec<Loaded>,
-    /// Where each launch's kernel is missing and the reference evaluation runs.
-    fallback: Vec<bool>,
     outputs: Vec<Loc>,
     /// Copies of outputs that do not lie in the arena, made when a run ends.
     kept: Vec<Option<Buffer>>,
@@ -84,11 +47,6 @@ impl CpuProgram {
             .iter()
             .map(|(name, o)| check::operand(&plan, o).map_err(|f| refused_output(&plan, name, f)))
             .collect::<Result<Vec<_>, _>>()?;
-        let fallback = plan.launches.iter().map(|l| {
-            let types: Vec<TensorType> = l.inputs.iter().map(Operand::ty).collect();
-            kernel_for(&l.op, &types).is_none()
-        });
-        let fallback = fallback.collect();
         let kept = outputs.iter().map(keep).collect::<Result<Vec<_>, _>>()?;
         let most = |f: fn(&Loaded) -> usize| launches.iter().map(f).max().unwrap_or(0);
         let id = {
@@ -99,7 +57,7 @@ impl CpuProgram {
         };
         let staged = plan.inputs.iter().map(|_| None).collect();
         let (arena, pool) = (arena.clone(), pool.clone());
-        Ok(Self { plan, launches, fallback, outputs, kept, staged, arena, pool, fits: None, id })
+        Ok(Self { plan, launches, outputs, kept, staged, arena, pool, fits: None, id })
     }
 
     /// Runs once, as [`Program::run`], and returns how long each launch took.
@@ -134,7 +92,7 @@ impl CpuProgram {
         let bases = Bases::new(&mut arena.memory, &mut state.slots, inputs, &self.staged);
         let (workspace, scratch, threads) =
             (&mut arena.workspace, &arena.scratch, self.pool.current_num_threads());
-        let (plan, launches, fallback) = (&self.plan, &self.launches, &self.fallback);
+        let (plan, launches) = (&self.plan, &self.launches);
         let (outputs, kept) = (&self.outputs, &mut self.kept);
         self.pool.install(|| {
             let cx = Cx { arch: Arch::new(), threads, scratch };
@@ -142,7 +100,7 @@ impl CpuProgram {
                 let start = times.is_some().then(Instant::now);
                 // SAFETY: `check::launch` accepted these operands, and those of the last launch are gone.
                 let (ins, outs) = unsafe { mem::operands(&bases, &launch.ins, &launch.outs) };
-                run_launch(&cx, workspace, &plan.launches[i].op, fallback[i], ins, outs);
+                run_launch(&cx, workspace, &plan.launches[i].op, launch.fallback, ins, outs);
                 if let (Some(times), Some(start)) = (times.as_deref_mut(), start) {
                     times.push(start.elapsed());
                 }
@@ -242,11 +200,6 @@ impl Program for CpuProgram {
     }
 }
 
-fn lock(arena: &Mutex<Arena>) -> MutexGuard<'_, Arena> {
-    // A kernel that panicked leaves scratch memory half written, which the next run overwrites.
-    arena.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 /// Memory for an output that the arena does not hold.
 fn keep(loc: &Loc) -> Result<Option<Buffer>, ExecError> {
     if loc.room == Room::Arena {
@@ -254,49 +207,6 @@ fn keep(loc: &Loc) -> Result<Option<Buffer>, ExecError> {
     }
     let bytes = loc.layout.numel() * loc.dtype.size();
     Ok(Some(Buffer::new(bytes).ok_or_else(|| out_of_memory("an output", bytes))?))
-}
-
-/// Runs one launch.
-fn run_launch(
-    cx: &Cx<'_>,
-    work: &mut Buffer,
-    op: &Op,
-    fallback: bool,
-    ins: Inputs<'_>,
-    mut outs: Outputs<'_>,
-) {
-    for &(o, i) in op.in_place() {
-        match ins.dtype(i) {
-            _ if ins.is_absent(i) => {}
-            DType::U8 => par_copy(cx, outs.get::<u8>(o), &ins.get(i)),
-            DType::U32 => par_copy(cx, outs.get::<u32>(o), &ins.get(i)),
-            _ => par_copy(cx, outs.get::<f32>(o), &ins.get(i)),
-        }
-    }
-    match ops::kernel(op) {
-        Some(kernel) if !fallback => kernel.run(cx, work, ins, outs),
-        _ => ops::reference::run(op, ins, outs),
-    }
-}
-
-/// Copies the only operand to `out`, row-major.
-fn gather(ins: Inputs<'_>, out: &mut [u8]) {
-    fn copy<T: Elem>(ins: Inputs<'_>, out: &mut [u8]) {
-        let src = ins.get::<T>(0);
-        let walk = crate::walk::Walk::new([&src.layout]);
-        let [step] = walk.inner();
-        let size = size_of::<T>();
-        walk.runs(0..src.layout.numel(), |at, len, [from]| {
-            for (i, out) in out[at * size..(at + len) * size].chunks_exact_mut(size).enumerate() {
-                out.copy_from_slice(bytemuck::bytes_of(&src.data[from + i * step]));
-            }
-        });
-    }
-    match ins.dtype(0) {
-        DType::U8 => copy::<u8>(ins, out),
-        DType::U32 => copy::<u32>(ins, out),
-        _ => copy::<f32>(ins, out),
-    }
 }
 
 fn refused(plan: &Plan, index: usize, fault: Fault) -> ExecError {
@@ -315,4 +225,62 @@ fn refused(plan: &Plan, index: usize, fault: Fault) -> ExecError {
 fn refused_output(plan: &Plan, name: &str, fault: Fault) -> ExecError {
     let (Fault::Wrong(m) | Fault::Lacking(m)) = fault;
     misuse(&plan.name, format!("output '{name}': {m}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::CpuExecutor;
+    use ocelli_ir::executor::{Executor, Program};
+    use ocelli_ir::ops::{Add, Increment};
+    use ocelli_ir::plan::{Launch, Operand, Place, Plan};
+    use ocelli_ir::{DType, Init, Op, Slot, SlotId, SlotKind, StateSpec, TensorType, View};
+    use std::sync::Arc;
+
+    fn operand(place: Place, dtype: DType) -> Operand {
+        Operand { place, contents: 0, view: View::contiguous([3]), dtype }
+    }
+
+    /// y = x + x, and a counter counts in place.
+    fn plan() -> Plan {
+        let mut spec = StateSpec::default();
+        let ty = TensorType::u32([3]);
+        let slot = Slot { name: "n".into(), ty, kind: SlotKind::Counter, init: Init::Constant(7.0) };
+        spec.declare(slot).unwrap();
+        let launch = |op: Op, inputs: Vec<Operand>, outputs: Vec<Operand>| Launch {
+            op,
+            scope: "".into(),
+            inputs,
+            outputs,
+            branch: 0,
+            after: vec![],
+        };
+        let (x, y) = (operand(Place::Input(0), DType::F32), operand(Place::Arena(0), DType::F32));
+        let n = operand(Place::State(SlotId(0)), DType::U32);
+        Plan {
+            name: "fallback".into(),
+            launches: vec![
+                launch(Add.into(), vec![x.clone(), x], vec![y.clone()]),
+                launch(Increment.into(), vec![n.clone()], vec![n.clone()]),
+            ],
+            inputs: vec![("x".into(), TensorType::f32([3]))],
+            outputs: vec![("y".into(), y), ("n".into(), n)],
+            arena_bytes: 64,
+            state: Arc::new(spec),
+        }
+    }
+
+    #[test]
+    fn the_reference_evaluation_stands_in_for_a_kernel() {
+        let executor = CpuExecutor::new(Some(1)).unwrap();
+        let run = |fallback: bool| {
+            let mut program = executor.load_program(plan()).unwrap();
+            program.launches.iter_mut().for_each(|l| l.fallback = fallback);
+            let mut state = executor.new_state(&plan().state, 0).unwrap();
+            let x: Vec<u8> = [1.5f32, -2.0, 0.1].iter().flat_map(|x| x.to_le_bytes()).collect();
+            program.run(&mut *state, &[&x]).unwrap();
+            [program.output(0).unwrap(), program.output(1).unwrap()]
+        };
+        assert_eq!(run(true), run(false));
+        assert_eq!(run(true)[1], [8u32; 3].map(u32::to_le_bytes).concat());
+    }
 }

@@ -71,6 +71,13 @@ fn layer_norm_of_many_rows() {
 }
 
 #[test]
+fn layer_norm_far_from_zero() {
+    // The rounding of the mean to f32 alone would be 100 times the bound.
+    let x = (TensorType::f32([40, 130]), Fill::Range(1000.0, 1001.0));
+    check(LayerNorm { eps: 1e-5 }, vec![x, normal(&[130]), normal(&[130])], 2e-6);
+}
+
+#[test]
 fn sums_over_many_elements() {
     let x = normal(&[7, 300, 150]);
     for axes in [vec![], vec![0], vec![1], vec![2], vec![0, 1], vec![1, 2], vec![0, 2], vec![0, 1, 2]] {
