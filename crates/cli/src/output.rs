@@ -23,9 +23,10 @@ pub struct Console {
 }
 
 impl Console {
-    /// A progress line if standard error is a terminal.
+    /// A progress line on a terminal; plain lines if either output goes elsewhere.
     pub fn new() -> Self {
-        Self { bar: std::io::stderr().is_terminal().then(bar) }
+        let terminal = std::io::stdout().is_terminal() && std::io::stderr().is_terminal();
+        Self { bar: terminal.then(bar) }
     }
 
     fn line(&self, text: &str) {

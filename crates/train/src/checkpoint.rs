@@ -89,20 +89,14 @@ pub struct Origin {
 pub fn origin(c: &Config, name: &str, explicit: Option<&Path>) -> Result<Option<Origin>, TrainError> {
     let (root, dir) = (Path::new(&c.trainer.run_dir), Path::new(&c.trainer.snapshot_dir));
     let (path, refused) = match (explicit, c.trainer.snapshot_load_strategy) {
-        (Some(path), _) => (newest_at(path)?, vec![]),
+        (Some(path), _) => newest_at(path)?,
         (None, None) => return Ok(None),
         (None, Some(LoadStrategy::Latest)) => {
             let search = latest_run_with_snapshot(root, name, dir)?;
             match search.found {
                 Some(found) => (found.path, search.refused),
                 None if search.refused.is_empty() => return Ok(None),
-                None => {
-                    let reasons: Vec<String> = search.refused.iter().map(ToString::to_string).collect();
-                    return Err(resume(
-                        dir,
-                        format!("no whole snapshot is left:\n  {}", reasons.join("\n  ")),
-                    ));
-                }
+                None => return Err(resume(dir, none_whole(&search.refused))),
             }
         }
         (None, Some(LoadStrategy::Epoch(epoch))) => (of_epoch(root, name, dir, epoch)?, vec![]),
@@ -111,20 +105,29 @@ pub fn origin(c: &Config, name: &str, explicit: Option<&Path>) -> Result<Option<
     Ok(Some(Origin { path, snapshot, refused }))
 }
 
-/// A snapshot file as it is; the newest whole one of a snapshot folder or run folder.
+/// A snapshot file as it is; the newest whole one of a snapshot folder or run folder, and the newer ones that
+/// were refused.
 ///
 /// # Errors
-/// If there is none.
-pub fn newest_at(path: &Path) -> Result<PathBuf, TrainError> {
+/// If there is none; the error tells why each one was refused.
+pub fn newest_at(path: &Path) -> Result<(PathBuf, Vec<SnapshotError>), TrainError> {
     if !path.is_dir() {
-        return Ok(path.to_path_buf());
+        return Ok((path.to_path_buf(), vec![]));
     }
+    let mut refused = Vec::new();
     for dir in [path.to_path_buf(), path.join("snapshots")] {
-        if let Some(found) = snapshot::latest(&dir)?.found {
-            return Ok(found.path);
+        let search = snapshot::latest(&dir)?;
+        match search.found {
+            Some(found) => return Ok((found.path, search.refused)),
+            None => refused.extend(search.refused),
         }
     }
-    Err(resume(path, "the folder holds no whole snapshot".into()))
+    Err(resume(path, none_whole(&refused)))
+}
+
+fn none_whole(refused: &[SnapshotError]) -> String {
+    let reasons: String = refused.iter().map(|e| format!("\n  {e}")).collect();
+    format!("the folder holds no whole snapshot{reasons}")
 }
 
 /// The snapshot at the end of an epoch, in the newest run of the configuration that has one.

@@ -59,7 +59,8 @@ pub fn caption(args: &Args) -> anyhow::Result<()> {
 }
 
 fn load(args: &Args) -> anyhow::Result<Model> {
-    let path = checkpoint::newest_at(&args.snapshot)?;
+    let (path, refused) = checkpoint::newest_at(&args.snapshot)?;
+    refused.iter().for_each(|e| eprintln!("warning: {e}"));
     let loaded = snapshot::load(&path)?;
     let meta = loaded.meta.clone();
     let place = format!("{} (its configuration)", path.display());

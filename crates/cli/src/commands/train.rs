@@ -7,7 +7,6 @@ use ocelli_config::{self as config, Resolved};
 use ocelli_cpu::CpuExecutor;
 use ocelli_train::run::{self, Request};
 use ocelli_train::{checkpoint, snapshot};
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -28,8 +27,7 @@ pub fn train(args: &Train) -> anyhow::Result<()> {
 }
 
 fn one(args: &Train, overrides: &[String], interrupted: &Arc<AtomicBool>) -> anyhow::Result<()> {
-    let resume = args.resume.as_deref().map(checkpoint::newest_at).transpose()?;
-    let (resolved, name) = resolve(args, resume.as_ref(), overrides)?;
+    let (resolved, name) = resolve(args, overrides)?;
     if args.print_config {
         print!("{}", resolved.to_yaml_with_sources());
         return Ok(());

@@ -18,7 +18,6 @@ impl Run<'_> {
             SnapshotName::within_epoch(epoch, self.step)
         };
         let dir = self.dir.snapshot_dir();
-        std::fs::create_dir_all(&dir).map_err(|source| TrainError::Append { path: dir.clone(), source })?;
         let path = dir.join(name.to_string());
         snapshot::save(&path, &checkpoint::capture(&self.engine, self.meta(epoch))?)?;
         self.saved = Some((path.clone(), self.step));
