@@ -40,7 +40,7 @@ fn one(args: &Train, overrides: &[String], interrupted: &Arc<AtomicBool>) -> any
         config,
         name,
         text,
-        resume,
+        resume: args.resume.clone(),
         executor: Arc::new(executor),
         interrupted: interrupted.clone(),
     };
@@ -49,13 +49,10 @@ fn one(args: &Train, overrides: &[String], interrupted: &Arc<AtomicBool>) -> any
 }
 
 /// The configuration: of the command line, or, when going on from a snapshot without one, the snapshot's.
-fn resolve(
-    args: &Train,
-    resume: Option<&PathBuf>,
-    overrides: &[String],
-) -> anyhow::Result<(Resolved, String)> {
-    if let (Some(path), None, None) = (resume, &args.config_name, &args.config_path) {
-        let meta = snapshot::peek(path)?;
+fn resolve(args: &Train, overrides: &[String]) -> anyhow::Result<(Resolved, String)> {
+    if let (Some(path), None, None) = (&args.resume, &args.config_name, &args.config_path) {
+        let (path, _) = checkpoint::newest_at(path)?;
+        let meta = snapshot::peek(&path)?;
         let place = format!("{} (its configuration)", path.display());
         return Ok((config::load_text(&place, &meta.config, overrides)?, meta.config_name));
     }
