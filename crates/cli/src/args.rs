@@ -59,7 +59,7 @@ pub struct Caption {
     /// Sample instead of taking the likeliest character; higher is more daring
     #[arg(long, value_name = "T", default_value_t = 0.0, value_parser = temperature)]
     pub temperature: f64,
-    /// Sample among the K likeliest characters only
+    /// Sample among the K likeliest characters only; needs --temperature
     #[arg(long, value_name = "K", value_parser = clap::value_parser!(u64).range(1..))]
     pub top_k: Option<u64>,
     /// Seed of the sampling
@@ -75,7 +75,7 @@ pub struct Caption {
     #[arg(long)]
     pub json: bool,
     /// Threads to compute with
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1024))]
     pub threads: Option<u64>,
 }
 

@@ -2,8 +2,24 @@
 
 use indicatif::{ProgressBar, ProgressStyle};
 use ocelli_train::report::{Attributes, Event, Progress, Reporter, Summary};
-use std::io::IsTerminal;
+use std::io::{IsTerminal, Write};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
+
+/// Standard output was closed, as by `| head`: nothing more is written there, and the work goes on.
+static CLOSED: AtomicBool = AtomicBool::new(false);
+
+/// Prints a line to standard output.
+pub fn say(text: &str) {
+    if !CLOSED.load(Ordering::Relaxed) && writeln!(std::io::stdout(), "{text}").is_err() {
+        CLOSED.store(true, Ordering::Relaxed);
+    }
+}
+
+/// Prints a line to standard error, if anyone listens.
+pub fn warn(text: &str) {
+    let _ = writeln!(std::io::stderr(), "{text}");
+}
 
 /// Prints an error with its causes.
 pub fn error(error: &anyhow::Error) {
@@ -14,7 +30,7 @@ pub fn error(error: &anyhow::Error) {
             said = format!("{said}: {cause}");
         }
     }
-    eprintln!("error: {said}");
+    warn(&format!("error: {said}"));
 }
 
 /// Prints what a run tells, to standard output.
@@ -31,12 +47,13 @@ impl Console {
 
     fn line(&self, text: &str) {
         match &self.bar {
-            Some(bar) => bar.suspend(|| println!("{text}")),
-            None => println!("{text}"),
+            Some(bar) => bar.suspend(|| say(text)),
+            None => say(text),
         }
     }
 }
 
+/// Drawn for the first time at the first report.
 fn bar() -> ProgressBar {
     let style = ProgressStyle::with_template("{bar:24} {pos}/{len} {msg}");
     ProgressBar::new(0).with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()))
@@ -46,7 +63,10 @@ impl Reporter for Console {
     fn event(&mut self, event: &Event<'_>) {
         match event {
             Event::Note(text) => self.line(text),
-            Event::Warning(text) => self.line(&format!("warning: {text}")),
+            Event::Warning(text) => match &self.bar {
+                Some(bar) => bar.suspend(|| warn(&format!("warning: {text}"))),
+                None => warn(&format!("warning: {text}")),
+            },
             Event::Step { epoch, step, time } => {
                 self.line(&format!(
                     "[rank 0] epoch {epoch}, step {step}, dt: {:.2} ms",
@@ -59,7 +79,7 @@ impl Reporter for Console {
                     bar.set_position(p.step);
                     bar.set_message(speeds(p));
                 }
-                None => println!("step {}/{} epoch {} {}", p.step, p.total, p.epoch, speeds(p)),
+                None => say(&format!("step {}/{} epoch {} {}", p.step, p.total, p.epoch, speeds(p))),
             },
             Event::Validation { epoch, loss, epoch_ended: true, .. } => {
                 self.line(&format!("Validation Loss after epoch {epoch}: {loss:.4}"));
@@ -76,7 +96,7 @@ impl Reporter for Console {
                 if let Some(bar) = self.bar.take() {
                     bar.finish_and_clear();
                 }
-                println!("{}", finished(summary));
+                say(&finished(summary));
             }
         }
     }

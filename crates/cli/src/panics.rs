@@ -11,8 +11,8 @@ pub fn install() {
         }
         let what = info.payload_as_str().unwrap_or("no message");
         let place = info.location().map(|l| format!(" at {}:{}", l.file(), l.line())).unwrap_or_default();
-        eprintln!(
+        crate::output::warn(&format!(
             "error: a defect of ocelli: {what}{place}\nPlease report it with the command that led here."
-        );
+        ));
     }));
 }

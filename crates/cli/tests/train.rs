@@ -126,7 +126,7 @@ fn resume_by_path_takes_the_snapshots_own_configuration() {
         .done()
         .mentions(&["step 3", "done: 5 steps"]);
     b.run(&["train", "--resume", path, "trainer_config.seed=9"]).refused(&["seed=1337", "has 9"]);
-    b.run(&["train", "--resume", path, "model_config.n_embd=32"]).refused(&["sizes"]);
+    b.run(&["train", "--resume", path, "model_config.n_embd=32"]).refused(&["model_config.n_embd was 16, is 32"]);
     // Weights alone, for another run.
     let init = format!("model_config.init_from={path}");
     b.train(&["trainer_config.max_iters=1", &init]).done().mentions(&["weights: "]);
@@ -202,4 +202,151 @@ fn a_loss_that_is_no_number_stops_the_run_and_is_never_saved() {
     ];
     b.train(&args).refused(&["the loss became", "at step", "trainer_config.lr"]);
     assert!(b.snapshots().is_empty());
+}
+
+#[test]
+fn a_closed_output_does_not_stop_the_run() {
+    use std::io::{BufRead, BufReader};
+    let b = Bench::new();
+    let mut child = b.start(&["trainer_config.max_iters=30", "trainer_config.log_interval=1"]);
+    let mut line = String::new();
+    BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    assert!(!line.is_empty());
+    said(child.wait_with_output().unwrap()).done();
+    assert_eq!(b.snapshots().len(), 1);
+}
+
+#[test]
+fn a_resume_counts_the_steps_that_are_left() {
+    let b = Bench::new();
+    let args = |more: &[&'static str]| {
+        [&["data_config.train_samples=40", "trainer_config.max_iters=null"][..], more].concat()
+    };
+    b.train(&args(&["trainer_config.epochs=1"])).done().mentions(&["done: 10 steps, 40 samples"]);
+    let more = [
+        "trainer_config.epochs=2",
+        "trainer_config.train_batch_size=8",
+        "trainer_config.snapshot_load_strategy=latest",
+    ];
+    let said = b.train(&args(&more)).done();
+    said.mentions(&[
+        "changed since: trainer_config.train_batch_size was 4, is 8",
+        "done: 15 steps, 40 samples",
+    ]);
+}
+
+#[test]
+fn a_resume_as_another_model_or_on_other_data_is_refused() {
+    let b = Bench::new();
+    b.train(&["trainer_config.max_iters=2"]).done();
+    let run = b.run_folder();
+    let resume = |change: &str| {
+        b.run(&["train", "--resume", run.to_str().unwrap(), "trainer_config.max_iters=3", change])
+    };
+    resume("model_config.n_head=4").refused(&["model_config.n_head was 2, is 4", "init_from"]);
+    resume("model_config.residual=published").refused(&["model_config.residual"]);
+    resume("data_config.loss=published").refused(&["data_config.loss"]);
+    resume("data_config.train_samples=100").refused(&["data_config.train_samples"]);
+    resume("trainer_config.lr=1e-4").done().mentions(&["changed since: trainer_config.lr"]);
+}
+
+#[test]
+fn runs_that_share_a_snapshot_folder_overwrite_nothing() {
+    let b = Bench::new();
+    let shared = b.path("shared");
+    let folder = format!("trainer_config.snapshot_dir={}", shared.display());
+    let args = ["data_config.train_samples=4", "trainer_config.max_iters=null", &folder];
+    b.train(&args).done();
+    b.train(&args).done();
+    assert_eq!(b.snapshots().len(), 2);
+    let latest = [&args[..], &["trainer_config.snapshot_load_strategy=latest"]].concat();
+    b.train(&latest).done().mentions(&["going on from"]);
+}
+
+#[test]
+fn a_run_folder_is_found_wherever_its_snapshots_lie() {
+    let b = Bench::new();
+    b.train(&["trainer_config.max_iters=2", "trainer_config.snapshot_dir=ckpt"]).done();
+    let run = b.run_folder();
+    assert!(run.join("ckpt").is_dir());
+    b.run(&["train", "--resume", run.to_str().unwrap()])
+        .done()
+        .mentions(&["going on from", "nothing to train"]);
+}
+
+#[test]
+fn keep_last_keeps_the_newest() {
+    let b = Bench::new();
+    b.train(&[
+        "trainer_config.max_iters=9",
+        "trainer_config.snapshot_interval=2",
+        "trainer_config.keep_last=2",
+    ])
+    .done();
+    let names: Vec<String> =
+        b.snapshots().iter().map(|p| p.file_name().unwrap().to_string_lossy().into_owned()).collect();
+    assert_eq!(names, ["00_0000008_snapshot.safetensors", "00_0000009_snapshot.safetensors"]);
+}
+
+/// A CSV file with `good` good rows and `bad` bad ones, and a vocabulary that fits.
+fn csv(b: &Bench, good: usize, bad: usize) -> Vec<String> {
+    let inputs = include_str!("../../../images/inputs.csv");
+    let mut lines = inputs.lines();
+    let mut text = format!("{}\n", lines.next().unwrap());
+    let row = lines.next().unwrap();
+    (0..good).for_each(|_| text += &format!("{row}\n"));
+    (0..bad).for_each(|_| text += "AAAA,a bad row\n");
+    std::fs::write(b.path("rows.csv"), text).unwrap();
+    ["--config-name", "csv_train", "data_config.data_path=rows.csv", "data_config.vocab_path=auto"]
+        .map(String::from)
+        .to_vec()
+}
+
+#[test]
+fn bad_samples_are_skipped_listed_and_too_many_end_the_run() {
+    let b = Bench::new();
+    let base = csv(&b, 18, 2);
+    let with = |more: &[&'static str]| -> Vec<String> {
+        base.iter().cloned().chain(more.iter().map(|s| s.to_string())).collect()
+    };
+    let run = |args: Vec<String>| b.train(&args.iter().map(String::as_str).collect::<Vec<_>>());
+    let whole =
+        ["data_config.endless=false", "data_config.train_split_ratio=1", "trainer_config.max_iters=null"];
+    run(with(&whole)).refused(&["2 of 20 samples", "not_an_image", "max_skip_ratio"]);
+    let lenient = [&whole[..], &["data_config.max_skip_ratio=0.2"]].concat();
+    run(with(&lenient)).done().mentions(&["skipped samples: 2 not_an_image", "18 samples"]);
+    let half = [
+        "data_config.endless=false",
+        "data_config.train_split_ratio=0.5",
+        "trainer_config.max_iters=null",
+        "data_config.max_skip_ratio=0.3",
+    ];
+    run(with(&half)).done();
+}
+
+#[test]
+fn without_a_usable_sample_nothing_is_saved() {
+    let b = Bench::new();
+    let args =
+        [csv(&b, 0, 4), vec!["trainer_config.max_iters=3".into(), "data_config.max_skip_ratio=1".into()]]
+            .concat();
+    b.train(&args.iter().map(String::as_str).collect::<Vec<_>>()).refused(&["samples could not be used"]);
+    assert!(b.snapshots().is_empty());
+}
+
+/// The configuration that needs nothing but a clone of the project.
+#[test]
+fn csv_train_runs_from_the_projects_own_files() {
+    let b = Bench::new();
+    let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
+    for file in ["images/inputs.csv", "vocab.txt"] {
+        std::fs::create_dir_all(b.path(file).parent().unwrap()).unwrap();
+        std::fs::copy(format!("{root}/{file}"), b.path(file)).unwrap();
+    }
+    let said = b.train(&["--config-name", "csv_train", "trainer_config.max_iters=3"]).done();
+    said.mentions(&[
+        "csv images/inputs.csv (3 rows)",
+        "2 to train on, 1 to validate on",
+        "done: 3 steps, 12 samples",
+    ]);
 }

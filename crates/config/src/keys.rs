@@ -137,6 +137,8 @@ const DEPTH: u64 = 1_024;
 const ROWS: u64 = 65_536;
 /// Bound on counts of steps, epochs and samples: a million million.
 const STEPS: u64 = 1_000_000_000_000;
+/// The schedule works on the step counter as f32, which is exact up to here.
+const EXACT_STEPS: u64 = 1 << 24;
 
 use Interval::{AboveZeroToOne, NotNegative, Positive, ZeroToBelowOne, ZeroToOne};
 
@@ -181,7 +183,7 @@ pub const KEYS: &[Key] = &[
 
     float("trainer_config.lr", Positive, "Learning rate, the peak of the schedule."),
     word("trainer_config.lr_schedule", LrSchedule::NAMES, "How the learning rate moves after the warm-up."),
-    int("trainer_config.warmup_iters", 0, STEPS, "Steps over which the learning rate rises from zero to lr."),
+    int("trainer_config.warmup_iters", 0, EXACT_STEPS, "Steps over which the learning rate rises from zero to lr."),
     word("trainer_config.optimizer", Optimizer::NAMES, "Update rule; adamw decouples the weight decay."),
     float("trainer_config.beta1", ZeroToBelowOne, "Decay of Adam's first moment."),
     float("trainer_config.beta2", ZeroToBelowOne, "Decay of Adam's second moment."),
@@ -191,7 +193,7 @@ pub const KEYS: &[Key] = &[
     int("trainer_config.train_batch_size", 1, ROWS, "Rows of a training batch, per rank."),
     int("trainer_config.eval_batch_size", 1, ROWS, "Rows of a validation batch."),
     int("trainer_config.epochs", 1, STEPS, "Passes over the training split."),
-    int("trainer_config.max_iters", 1, STEPS, "Optimiser steps of the whole run, resumed parts included; null: epochs decides.").or_null(),
+    int("trainer_config.max_iters", 1, EXACT_STEPS, "Optimiser steps of the whole run, resumed parts included; null: epochs decides.").or_null(),
     int("trainer_config.eval_interval", 1, STEPS, "Steps between validations; null: at the end of each epoch.").or_null(),
     int("trainer_config.eval_iters", 1, STEPS, "Batches of a validation; null: the whole split.").or_null(),
     int("trainer_config.log_interval", 1, STEPS, "Steps between lines of the log."),

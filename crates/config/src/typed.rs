@@ -90,7 +90,8 @@ fn float(key: &Key, text: &str, interval: Interval, data: &Data) -> Result<Value
 
 fn inside(interval: Interval, x: f64) -> bool {
     match interval {
-        Interval::Positive => x > 0.0,
+        // Programs compute in 32 bits: what is 0 or infinite there is no such number.
+        Interval::Positive => x as f32 > 0.0 && (x as f32).is_finite(),
         Interval::NotNegative => x >= 0.0,
         Interval::ZeroToBelowOne => (0.0..1.0).contains(&x),
         Interval::AboveZeroToOne => x > 0.0 && x <= 1.0,

@@ -55,6 +55,9 @@ pub struct CpuExecutor {
     arena: Arc<Mutex<Arena>>,
 }
 
+/// More threads than any machine has cores; starting them would only exhaust it.
+const MAX_THREADS: usize = 1024;
+
 impl CpuExecutor {
     /// An executor with so many threads, or as many as there are cores.
     ///
@@ -64,6 +67,9 @@ impl CpuExecutor {
         let available = || std::thread::available_parallelism().map_or(1, usize::from);
         let threads = threads.unwrap_or_else(available).max(1);
         let fail = |message: String| CpuError::Threads { threads, message };
+        if threads > MAX_THREADS {
+            return Err(fail(format!("at most {MAX_THREADS} are supported")));
+        }
         let pool = ThreadPoolBuilder::new()
             .num_threads(threads)
             .thread_name(|i| format!("ocelli-cpu-{i}"))

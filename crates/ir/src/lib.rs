@@ -11,7 +11,7 @@
 //! | 2. **Run-time scalars.** What changes between runs is a tensor input or state, never a constant, never a shape. | [`ops::Input`], [`SlotKind::Setting`], [`SlotKind::Counter`] |
 //! | 3. **Partial batch.** A batch is padded to the program's size with rows of weight 0; no program exists for a remainder. | the `weights` of [`ops::CrossEntropy`] |
 //! | 4. **Loss** yields sum and weight; the division by the global weight happens at apply. | [`ops::CrossEntropy`], `scale` of [`ops::Adam`] |
-//! | 5. **Overflow.** A skipped step leaves parameters, moments, Adam's step and the schedule untouched; the data position advances. | two counters: optimiser steps and batches consumed, both [`SlotKind::Counter`] |
+//! | 5. **Overflow.** A skipped step leaves parameters, moments, Adam's step and the schedule untouched; the data position advances. | [`ops::StepGate`], `apply` of [`ops::Adam`]; two counters, optimiser steps and batches consumed |
 //! | 6. **Dropout key** = (seed, step, module path, sample, logical coordinates), never batch, padding, rank or fusion. | [`dropout::Dropout`], the one definition |
 //! | 7. **Ranks and bad samples.** All ranks run the same program; a bad sample is a row of weight 0; order never depends on decoding. | rule 3, and the sampler in `data` |
 //! | 8. **Sharding.** A parameter's use is a node, which a pass can replace by a gather with a lifetime of its own. | [`ops::StateRead`] |

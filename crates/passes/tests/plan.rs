@@ -118,7 +118,7 @@ fn adam(g: &mut Graph, state: &StateSpec, slots: [SlotId; 3], grad: Value) -> Va
     let step = g.constant(1.0, DType::U32);
     let op = Adam { beta1: 0.9, beta2: 0.99, eps: 1e-8, weight_decay: 0.0, decoupled: false };
     let old: Vec<Value> = slots.iter().map(|&s| g.read(state, s)).collect();
-    let new = g.many(op, &[old[0], old[1], old[2], grad, one, one, step]).unwrap();
+    let new = g.many(op, &[old[0], old[1], old[2], grad, one, one, step, step]).unwrap();
     slots.iter().zip(&new).for_each(|(&s, &v)| g.write(state, s, v).unwrap());
     old[0]
 }

@@ -40,7 +40,7 @@ pub struct Captioner<'a> {
     pub engine: &'a mut Engine,
     /// Its vocabulary.
     pub tokenizer: &'a dyn Tokenizer,
-    /// Longest caption in tokens, prompt included; at most `max_positions - 1`.
+    /// Longest caption in tokens, prompt included; at most the engine's.
     pub limit: usize,
 }
 
@@ -81,7 +81,7 @@ impl Captioner<'_> {
         first: usize,
     ) -> Result<Vec<Caption>, EngineError> {
         let (width, side) = (self.engine.caption_batch(), self.engine.model().img_size);
-        let limit = self.limit.min(self.engine.model().max_positions - 1);
+        let limit = self.limit.min(self.engine.caption_limit());
         let prompt = &prompt[..prompt.len().min(limit)];
         let mut images = pictures.concat();
         images.resize(width * side * side * 3, 0);
@@ -146,24 +146,26 @@ fn pick(logits: &[f32], never: u32, how: &Sampling, stream: &mut Stream) -> (u32
         .iter()
         .enumerate()
         .filter(|(i, x)| *i as u32 != never && !x.is_nan())
-        .map(|(i, &x)| (i as u32, f64::from(x) / heat))
+        .map(|(i, &x)| (i as u32, f64::from(x)))
         .collect();
     // Likeliest first; of equals the lower id, so that the choice is the same everywhere.
     order.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
-    let Some(&(best, max)) = order.first() else { return (never, 0.0) };
-    let total: f64 = order.iter().map(|(_, x)| (x - max).exp()).sum();
+    let Some(&(best, top)) = order.first() else { return (never, 0.0) };
+    // The largest becomes 0 before the division: no temperature overflows.
+    order.iter_mut().for_each(|(_, x)| *x = (*x - top) / heat);
+    let total: f64 = order.iter().map(|(_, x)| x.exp()).sum();
     if how.temperature <= 0.0 {
         return (best, -total.ln());
     }
     order.truncate(how.top_k.unwrap_or(order.len()).max(1));
-    let kept: f64 = order.iter().map(|(_, x)| (x - max).exp()).sum();
+    let kept: f64 = order.iter().map(|(_, x)| x.exp()).sum();
     let mut left = stream.unit() * kept;
     let chosen = order.iter().find(|(_, x)| {
-        left -= (x - max).exp();
+        left -= x.exp();
         left < 0.0
     });
     let &(id, x) = chosen.unwrap_or(&order[order.len() - 1]);
-    (id, x - max - total.ln())
+    (id, x - total.ln())
 }
 
 #[cfg(test)]

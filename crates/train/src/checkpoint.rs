@@ -2,10 +2,11 @@
 
 use crate::engine::{Engine, EngineError};
 use crate::error::TrainError;
-use crate::run_dir::{latest_run_with_snapshot, runs};
+use crate::run_dir::{RunDir, latest_run_with_snapshot, runs};
 use crate::snapshot::{self, DType, Meta, Snapshot, SnapshotError, Spec, Tensor};
 use ocelli_config::{Config, LoadStrategy};
 use ocelli_data::sampler::Position;
+use ocelli_data::tokenizer::{self, Tokenizer};
 use ocelli_ir::{Slot, SlotId, SlotKind, StateSpec};
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
@@ -47,7 +48,7 @@ pub fn restore(
     let tensors: Vec<Tensor<'_>> = snapshot.tensors.iter().filter(ours).cloned().collect();
     let part = Snapshot { tensors, meta: Meta::default() };
     part.check_layout(&wanted)
-        .map_err(|e| resume(path, format!("{e}\nIt was made with other model_config sizes")))?;
+        .map_err(|e| refused(path, format!("{e}\nIt was made with other model_config sizes")))?;
     for (id, spec) in slots {
         if let Some(tensor) = part.tensor(&spec.name) {
             engine.write(id, &tensor.bytes)?;
@@ -56,11 +57,22 @@ pub fn restore(
     Ok(())
 }
 
-/// Loads weights by name from any safetensors file; every parameter must be there.
+/// Loads weights by name from any safetensors file; every parameter must be there. A snapshot's vocabulary must be
+/// `tokenizer`'s: the same rows would otherwise stand for other characters.
 ///
 /// # Errors
 /// If the file cannot be used, or a parameter is missing or has another shape.
-pub fn init_from(engine: &mut Engine, path: &Path) -> Result<String, TrainError> {
+pub fn init_from(engine: &mut Engine, path: &Path, tokenizer: &dyn Tokenizer) -> Result<String, TrainError> {
+    let saved = snapshot::peek(path).ok().and_then(|meta| tokenizer::from_json(&meta.tokenizer).ok());
+    if let Some(saved) = saved.filter(|saved| !same_vocabulary(&**saved, tokenizer)) {
+        let sizes = (saved.vocab_size(), tokenizer.vocab_size());
+        let why = format!(
+            "its vocabulary ({} ids) is not that of this run ({} ids); use the vocabulary it was trained with \
+             (data_config.vocab_path, data_config.loss)",
+            sizes.0, sizes.1
+        );
+        return Err(refused(path, why));
+    }
     let weights = snapshot::load_weights_only(path)?;
     let total = weights.tensors.len();
     let snapshot = Snapshot { tensors: weights.tensors, meta: Meta::default() };
@@ -70,6 +82,12 @@ pub fn init_from(engine: &mut Engine, path: &Path) -> Result<String, TrainError>
     let other =
         if other > 0 { format!("; {other} other tensors of the file are not used") } else { String::new() };
     Ok(format!("weights: {used} tensors from {}{other}", path.display()))
+}
+
+/// True if every id stands for the same text in both.
+fn same_vocabulary(a: &dyn Tokenizer, b: &dyn Tokenizer) -> bool {
+    a.vocab_size() == b.vocab_size()
+        && (0..a.vocab_size() as u32).all(|id| a.decode(&[id]) == b.decode(&[id]))
 }
 
 /// The snapshot that a run goes on from.
@@ -96,10 +114,10 @@ pub fn origin(c: &Config, name: &str, explicit: Option<&Path>) -> Result<Option<
             match search.found {
                 Some(found) => (found.path, search.refused),
                 None if search.refused.is_empty() => return Ok(None),
-                None => return Err(resume(dir, none_whole(&search.refused))),
+                None => return Err(refused(dir, none_whole(&search.refused))),
             }
         }
-        (None, Some(LoadStrategy::Epoch(epoch))) => (of_epoch(root, name, dir, epoch)?, vec![]),
+        (None, Some(LoadStrategy::Epoch(epoch))) => (of_epoch(root, name, epoch)?, vec![]),
     };
     let snapshot = snapshot::load(&path)?;
     Ok(Some(Origin { path, snapshot, refused }))
@@ -114,15 +132,16 @@ pub fn newest_at(path: &Path) -> Result<(PathBuf, Vec<SnapshotError>), TrainErro
     if !path.is_dir() {
         return Ok((path.to_path_buf(), vec![]));
     }
-    let mut refused = Vec::new();
-    for dir in [path.to_path_buf(), path.join("snapshots")] {
+    let mut newer = Vec::new();
+    let of_run = RunDir::open(path).map(|run| run.snapshot_dir());
+    for dir in [Some(path.to_path_buf()), of_run].into_iter().flatten() {
         let search = snapshot::latest(&dir)?;
         match search.found {
             Some(found) => return Ok((found.path, search.refused)),
-            None => refused.extend(search.refused),
+            None => newer.extend(search.refused),
         }
     }
-    Err(resume(path, none_whole(&refused)))
+    Err(refused(path, none_whole(&newer)))
 }
 
 fn none_whole(refused: &[SnapshotError]) -> String {
@@ -131,22 +150,18 @@ fn none_whole(refused: &[SnapshotError]) -> String {
 }
 
 /// The snapshot at the end of an epoch, in the newest run of the configuration that has one.
-fn of_epoch(root: &Path, name: &str, dir: &Path, epoch: u64) -> Result<PathBuf, TrainError> {
+fn of_epoch(root: &Path, name: &str, epoch: u64) -> Result<PathBuf, TrainError> {
     let mut own: Vec<_> = runs(root)?.into_iter().filter(|run| run.info().config_name == name).collect();
     own.sort_by(|a, b| b.info().created.cmp(&a.info().created));
-    let mut dirs: Vec<PathBuf> = own.iter().map(|run| run.snapshot_dir()).collect();
-    if dir.is_absolute() {
-        dirs.insert(0, dir.to_path_buf());
-    }
     let mut last = None;
-    for dir in dirs {
+    for dir in own.iter().map(RunDir::snapshot_dir) {
         match snapshot::by_epoch(&dir, epoch) {
             Ok(path) => return Ok(path),
             Err(e) => last = Some(e),
         }
     }
     Err(last.map_or_else(
-        || resume(root, format!("no run of '{name}' is there to take the snapshot of epoch {epoch} from")),
+        || refused(root, format!("no run of '{name}' is there to take the snapshot of epoch {epoch} from")),
         Into::into,
     ))
 }
@@ -161,7 +176,7 @@ pub fn position(
     global_batch: u64,
 ) -> Result<(Position, Option<String>), TrainError> {
     let at: Position = serde_json::from_str(&meta.position)
-        .map_err(|e| resume(path, format!("its position in the data cannot be read: {e}")))?;
+        .map_err(|e| refused(path, format!("its position in the data cannot be read: {e}")))?;
     let before = meta.sizes.get(GLOBAL_BATCH).copied().unwrap_or(global_batch);
     if before == global_batch {
         return Ok((at, None));
@@ -191,6 +206,6 @@ fn spec(slot: &Slot) -> Spec {
 }
 
 /// An error of this file's kind.
-pub(crate) fn resume(path: &Path, why: String) -> TrainError {
+pub(crate) fn refused(path: &Path, why: String) -> TrainError {
     TrainError::Resume { path: path.to_path_buf(), why }
 }

@@ -42,6 +42,15 @@ enum Kind {
     Decode(usize),
 }
 
+/// Room for captioning: it decides the size of the cache of keys and values.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Captions {
+    /// Pictures captioned side by side.
+    pub side_by_side: usize,
+    /// Positions of the longest caption, the picture's included.
+    pub positions: usize,
+}
+
 /// One row of the metrics ring.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct StepMetrics {
@@ -78,13 +87,11 @@ pub struct Engine {
     spec: Arc<StateSpec>,
     state: Box<dyn State>,
     programs: HashMap<Kind, Box<dyn Program>>,
-    caption_batch: usize,
+    captions: Captions,
 }
 
 impl Engine {
     /// A model at its initial weights under `seed`. Without an optimiser it can only caption and evaluate.
-    /// `caption_batch` is the number of pictures captioned side by side.
-    ///
     /// # Errors
     /// If the model cannot be built or the memory cannot be had.
     pub fn new(
@@ -92,7 +99,7 @@ impl Engine {
         model: SeemoreConfig,
         optimizer: Option<Optimizer>,
         seed: u64,
-        caption_batch: usize,
+        captions: Captions,
     ) -> Result<Self, EngineError> {
         // Building one program of each kind names every slot; other sizes add none.
         let mut spec = StateSpec::default();
@@ -100,13 +107,19 @@ impl Engine {
         if let Some(optimizer) = &optimizer {
             program::train(&mut spec, &model, size, Pictures::Bytes, optimizer)?;
         }
-        program::prefill(&mut spec, &model, Size { batch: caption_batch, text: 1 })?;
-        program::decode(&mut spec, &model, caption_batch)?;
+        let captions = Captions { positions: captions.positions.clamp(2, model.max_positions), ..captions };
+        program::prefill(
+            &mut spec,
+            &model,
+            Size { batch: captions.side_by_side, text: 1 },
+            captions.positions,
+        )?;
+        program::decode(&mut spec, &model, captions.side_by_side, captions.positions)?;
         let slots = RunSlots::declare(&mut spec).map_err(EngineError::StateGrew)?;
         let spec = Arc::new(spec);
         let state = executor.new_state(&spec, seed)?;
         let mut engine =
-            Self { executor, model, optimizer, slots, spec, state, programs: HashMap::new(), caption_batch };
+            Self { executor, model, optimizer, slots, spec, state, programs: HashMap::new(), captions };
         let seed = [seed as u32, (seed >> 32) as u32];
         engine.write(slots.seed, bytemuck::cast_slice(&seed))?;
         Ok(engine)
@@ -129,7 +142,12 @@ impl Engine {
 
     /// Pictures captioned side by side.
     pub fn caption_batch(&self) -> usize {
-        self.caption_batch
+        self.captions.side_by_side
+    }
+
+    /// Longest caption in tokens.
+    pub fn caption_limit(&self) -> usize {
+        self.captions.positions - 1
     }
 
     /// Sets the learning rate before its schedule.
@@ -180,7 +198,7 @@ impl Engine {
     /// # Errors
     /// If the program cannot be compiled or run.
     pub fn prefill(&mut self, images: &[u8], tokens: &[u32], len: usize) -> Result<Vec<f32>, EngineError> {
-        let (batch, text) = (self.caption_batch, tokens.len() / self.caption_batch);
+        let (batch, text) = (self.caption_batch(), tokens.len() / self.caption_batch());
         let last: Vec<u32> = (0..batch).map(|b| (b * (text + 1) + len) as u32).collect();
         let inputs: [&[u8]; 3] = [images, bytemuck::cast_slice(tokens), bytemuck::cast_slice(&last)];
         let program = self.run(Kind::Prefill(Size { batch, text }), &inputs)?;
@@ -194,7 +212,7 @@ impl Engine {
     /// If the program cannot be compiled or run.
     pub fn decode(&mut self, tokens: &[u32], at: usize) -> Result<Vec<f32>, EngineError> {
         let at = (at as u32).to_le_bytes();
-        let program = self.run(Kind::Decode(self.caption_batch), &[bytemuck::cast_slice(tokens), &at])?;
+        let program = self.run(Kind::Decode(self.caption_batch()), &[bytemuck::cast_slice(tokens), &at])?;
         Ok(floats(&program.output(0)?))
     }
 
@@ -218,13 +236,27 @@ impl Engine {
         Ok((from..to).map(row).collect())
     }
 
-    /// The plan of the training step on batches of a size, and its cost.
+    /// One line about the training step on batches of a size: its plan's hash, work and memory.
     ///
     /// # Errors
     /// If it cannot be compiled.
-    pub fn train_plan(&mut self, size: Size) -> Result<&ocelli_ir::plan::Plan, EngineError> {
+    pub fn describe_step(&mut self, size: Size) -> Result<String, EngineError> {
         self.load(Kind::Train(size))?;
-        Ok(self.programs[&Kind::Train(size)].plan())
+        let plan = self.programs[&Kind::Train(size)].plan();
+        let (flops, _) = plan.cost();
+        let mb = |bytes: usize| bytes as f64 / 1e6;
+        let weights = self.spec.bytes(|kind| kind == ocelli_ir::SlotKind::Parameter);
+        Ok(format!(
+            "plan {} {:016x}: {} launches, {:.2} GFLOP a step; memory: {:.1} MB weights, {:.1} MB state in all, \
+             {:.1} MB scratch",
+            plan.name,
+            plan.hash(),
+            plan.launches.len(),
+            flops as f64 / 1e9,
+            mb(weights),
+            mb(self.spec.bytes(|_| true)),
+            mb(plan.arena_bytes)
+        ))
     }
 
     fn run(&mut self, kind: Kind, inputs: &[&[u8]]) -> Result<&dyn Program, EngineError> {
@@ -266,8 +298,12 @@ impl Engine {
             Kind::Evaluate(size) => {
                 (sized("evaluate", size), program::evaluate(spec, model, size, Pictures::Bytes)?)
             }
-            Kind::Prefill(size) => (sized("prefill", size), program::prefill(spec, model, size)?),
-            Kind::Decode(batch) => (format!("decode[B={batch}]"), program::decode(spec, model, batch)?),
+            Kind::Prefill(size) => {
+                (sized("prefill", size), program::prefill(spec, model, size, self.captions.positions)?)
+            }
+            Kind::Decode(batch) => {
+                (format!("decode[B={batch}]"), program::decode(spec, model, batch, self.captions.positions)?)
+            }
         })
     }
 }

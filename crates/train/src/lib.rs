@@ -1,5 +1,6 @@
 //! Training: programs over one state, the loop that runs them, and what a run keeps on disk.
 pub mod caption;
+mod changes;
 pub mod checkpoint;
 pub mod engine;
 mod error;

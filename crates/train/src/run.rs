@@ -67,6 +67,8 @@ struct Run<'a> {
     flushed: u64,
     /// Steps that the whole run will take.
     total: u64,
+    /// The snapshot that the run went on from.
+    origin: Option<PathBuf>,
     /// The newest snapshot: its file and the step it was taken at.
     saved: Option<(PathBuf, u64)>,
     /// The step of the last validation.
@@ -127,11 +129,12 @@ impl Run<'_> {
         self.engine.train_step(&loaded.batch)?;
         let working = begin.elapsed();
         let batch = &loaded.batch;
-        self.step += 1;
+        // A batch without weight is no step (the device decides the same).
+        self.step += u64::from(loaded.batch.tokens_weight > 0.0);
         self.batches += 1;
         self.position = loaded.next;
         self.epoch = loaded.position.epoch;
-        self.skips.add(&batch.skipped)?;
+        self.skips.add("training", &batch.skipped)?;
         self.summary.truncated += batch.truncated as u64;
         self.summary.replaced += batch.replaced as u64;
         self.window.add(batch.real_rows as u64, waiting, working);
@@ -154,20 +157,23 @@ impl Run<'_> {
             self.flush()?;
         }
         self.judge_skips(epoch_ended)?;
-        if validate || (epoch_ended && t.eval_interval.is_none()) {
-            self.validate(epoch, epoch_ended)?;
-        }
+        // Saved first: what goes wrong in a validation costs no step.
         if save || (epoch_ended && t.snapshot_interval.is_none()) {
             self.save(epoch, epoch_ended)?;
+        }
+        if validate || (epoch_ended && t.eval_interval.is_none()) {
+            self.validate(epoch, epoch_ended)?;
         }
         Ok(())
     }
 
-    /// Too many bad samples end a run; judged at the end of an epoch, or once enough were seen.
+    /// Too many bad samples end a run; judged at the end of an epoch and of the run, or once enough were seen.
     fn judge_skips(&self, epoch_ended: bool) -> Result<(), TrainError> {
         let skipped = self.skips.total();
         let (seen, limit) = (skipped + self.whole.samples, self.config().data.max_skip_ratio);
-        if !(epoch_ended || seen >= JUDGE_AFTER) || skipped as f64 <= limit * seen as f64 {
+        // Without a single usable sample there is nothing to train on, whatever the limit.
+        let none = skipped > 0 && self.whole.samples == 0;
+        if !(epoch_ended || seen >= JUDGE_AFTER) || (skipped as f64 <= limit * seen as f64 && !none) {
             return Ok(());
         }
         let list = self.skips.path().to_path_buf();
@@ -177,17 +183,13 @@ impl Run<'_> {
     /// Reads the ring back, writes a line a step, and stops if the loss is no number any more.
     fn flush(&mut self) -> Result<(), TrainError> {
         let rows = self.engine.metrics(self.flushed, self.batches)?;
-        let first = self.step - rows.len() as u64 + 1;
+        let first = (self.step + 1).saturating_sub(rows.len() as u64);
         let epoch = self.epoch;
         let lines: Vec<_> =
             rows.iter().zip(first..).map(|(m, step)| metrics::step_line(epoch, step, m)).collect();
         self.metrics.append(&lines)?;
         if let Some((m, step)) = rows.iter().zip(first..).find(|(m, _)| !m.is_finite()) {
-            let advice = match &self.saved {
-                Some((path, _)) => format!("Go on from {} with a smaller trainer_config.lr", path.display()),
-                None => "Try a smaller trainer_config.lr, or trainer_config.clip_grad_norm=1".into(),
-            };
-            return Err(TrainError::Diverged { step, loss: m.loss(), norm: m.grad_norm, advice });
+            return Err(self.diverged(step, m.loss(), m.grad_norm));
         }
         for m in &rows {
             self.loss = (self.loss.0 + f64::from(m.loss_sum), self.loss.1 + f64::from(m.weight));
@@ -195,6 +197,14 @@ impl Run<'_> {
         self.last = rows.last().copied().or(self.last);
         self.flushed = self.batches;
         Ok(())
+    }
+
+    fn diverged(&self, step: u64, loss: f32, norm: f32) -> TrainError {
+        let advice = match self.saved.as_ref().map(|(path, _)| path).or(self.origin.as_ref()) {
+            Some(path) => format!("Go on from {} with a smaller trainer_config.lr", path.display()),
+            None => "Try a smaller trainer_config.lr, or trainer_config.clip_grad_norm=1".into(),
+        };
+        TrainError::Diverged { step, loss, norm, advice }
     }
 
     fn report(&mut self, epoch: u64) -> Result<(), TrainError> {

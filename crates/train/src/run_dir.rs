@@ -114,9 +114,18 @@ impl RunDir {
         &self.info
     }
 
-    /// Where the run's snapshots go: an absolute `snapshot_dir` as it is, a relative one within the folder.
+    /// Where the run's snapshots go: a relative `snapshot_dir` lies within the folder; in an absolute one each run
+    /// has a folder of its own, named as the run's, so that runs that share it overwrite nothing.
     pub fn snapshot_dir(&self) -> PathBuf {
-        self.path.join(&self.info.snapshot_dir)
+        let own = self.path.file_name().filter(|_| self.info.snapshot_dir.is_absolute());
+        self.path.join(&self.info.snapshot_dir).join(own.unwrap_or_default())
+    }
+
+    /// The run whose folder `path` is, if it is one.
+    pub fn open(path: &Path) -> Option<Self> {
+        let text = fs::read(path.join(RUN_FILE)).ok()?;
+        let info = serde_json::from_slice(&text).ok()?;
+        Some(Self { path: path.to_path_buf(), info })
     }
 
     /// Writes a file of the folder, wholly or not at all.
@@ -142,10 +151,7 @@ pub fn runs(root: &Path) -> Result<Vec<RunDir>, RunDirError> {
     let mut found = Vec::new();
     for entry in entries {
         let path = entry.map_err(fail)?.path();
-        let text = fs::read(path.join(RUN_FILE)).unwrap_or_default();
-        if let Ok(info) = serde_json::from_slice(&text) {
-            found.push(RunDir { path, info });
-        }
+        found.extend(RunDir::open(&path));
     }
     Ok(found)
 }

@@ -11,7 +11,7 @@ use ocelli_ir::{DType, Graph, SlotKind, TensorType};
 use ocelli_models::nn::{Context, Mode, Residual};
 use ocelli_models::seemore::{self, SeemoreConfig};
 use ocelli_testkit::tolerance::{Kind, f32_bound, relative_difference};
-use ocelli_train::engine::Engine;
+use ocelli_train::engine::{Captions, Engine};
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -58,7 +58,8 @@ fn whole(engine: &Engine, pixels: &Tensor<f64>, ids: &[u32]) -> Vec<f64> {
 fn cached_decoding_equals_the_whole_model() {
     let executor = Arc::new(CpuExecutor::new(Some(2)).unwrap());
     assert_eq!(executor.target().name(), "cpu");
-    let mut engine = Engine::new(executor, MODEL, None, 5, ROWS).unwrap();
+    let mut engine =
+        Engine::new(executor, MODEL, None, 5, Captions { side_by_side: ROWS, positions: 9 }).unwrap();
     let mut g = Gen::new(4);
     let pixels = g.tensor::<f64>(&TensorType::new(DType::U8, [ROWS, 16, 16, 3]), Fill::Below(256));
     let ids = g.tensor::<f64>(&TensorType::u32([ROWS, TEXT]), Fill::Below(11)).as_u32().to_vec();

@@ -1,6 +1,7 @@
 //! `ocelli caption`: pictures in, captions out.
 
 use crate::args::Caption as Args;
+use crate::output::{say, warn};
 use anyhow::{Context, anyhow, bail};
 use ocelli_config::{self as config, Config};
 use ocelli_cpu::CpuExecutor;
@@ -9,7 +10,7 @@ use ocelli_data::tokenizer::{self, Tokenizer};
 use ocelli_ir::SlotKind;
 use ocelli_train::caption::{Caption, Captioner, Sampling};
 use ocelli_train::checkpoint::{self, FIRST_CHARACTER, TEXT_LIMIT};
-use ocelli_train::engine::Engine;
+use ocelli_train::engine::{Captions, Engine};
 use ocelli_train::settings;
 use ocelli_train::snapshot::{self, Meta};
 use serde_json::json;
@@ -29,6 +30,9 @@ struct Model {
 
 /// Captions every picture that can be read; the others are named, and the exit code is not 0.
 pub fn caption(args: &Args) -> anyhow::Result<()> {
+    if args.top_k.is_some() && args.temperature <= 0.0 {
+        bail!("--top-k does nothing without a --temperature above 0");
+    }
     let mut model = load(args)?;
     let prompt = prompt(args, &model)?;
     let size = model.config.model.img_size;
@@ -46,7 +50,7 @@ pub fn caption(args: &Args) -> anyhow::Result<()> {
     let pictures: Vec<&[u8]> = readable.iter().map(|(_, pixels)| &pixels[..]).collect();
     let how =
         Sampling { temperature: args.temperature, top_k: args.top_k.map(|k| k as usize), seed: args.seed };
-    let limit = args.max_length.or(model.meta.sizes.get(TEXT_LIMIT).copied()).unwrap_or(u64::MAX) as usize;
+    let limit = model.engine.caption_limit();
     let mut captioner = Captioner { engine: &mut model.engine, tokenizer: &*model.tokenizer, limit };
     let captions = captioner.caption(&pictures, &prompt, &how)?;
     for ((path, _), caption) in readable.iter().zip(&captions) {
@@ -60,7 +64,7 @@ pub fn caption(args: &Args) -> anyhow::Result<()> {
 
 fn load(args: &Args) -> anyhow::Result<Model> {
     let (path, refused) = checkpoint::newest_at(&args.snapshot)?;
-    refused.iter().for_each(|e| eprintln!("warning: {e}"));
+    refused.iter().for_each(|e| warn(&format!("warning: {e}")));
     let loaded = snapshot::load(&path)?;
     let meta = loaded.meta.clone();
     let place = format!("{} (its configuration)", path.display());
@@ -69,8 +73,13 @@ fn load(args: &Args) -> anyhow::Result<Model> {
     let sizes = settings::model(&config.model, tokenizer.vocab_size());
     sizes.check()?;
     let executor = Arc::new(CpuExecutor::new(args.threads.map(|n| n as usize))?);
-    let batch = args.images.len().clamp(1, SIDE_BY_SIDE);
-    let mut engine = Engine::new(executor, sizes, None, 0, batch)?;
+    // One longer than what was trained on is allowed, up to the position table.
+    let limit = args.max_length.or(meta.sizes.get(TEXT_LIMIT).copied()).unwrap_or(u64::MAX) as usize;
+    let captions = Captions {
+        side_by_side: args.images.len().clamp(1, SIDE_BY_SIDE),
+        positions: limit.saturating_add(1).min(sizes.max_positions),
+    };
+    let mut engine = Engine::new(executor, sizes, None, 0, captions)?;
     checkpoint::restore(&mut engine, &path, &loaded, |kind| kind == SlotKind::Parameter)?;
     Ok(Model { engine, tokenizer, config, meta })
 }
@@ -85,9 +94,9 @@ fn prompt(args: &Args, model: &Model) -> anyhow::Result<Vec<u32>> {
         _ => String::new(),
     };
     let ids = model.tokenizer.encode(&text).map_err(|e| anyhow!("--prompt: {e}"))?.ids;
-    let room = model.config.model.max_positions - 1;
+    let room = model.engine.caption_limit();
     if ids.len() >= room {
-        bail!("--prompt has {} characters; the model has places for {room}, and one must be left", ids.len());
+        bail!("--prompt has {} characters, a caption has at most {room}: none is left to add", ids.len());
     }
     Ok(ids)
 }
@@ -107,10 +116,10 @@ fn print(path: &Path, caption: &Caption, args: &Args) {
             "complete": caption.complete,
             "log_probability": caption.log_probability,
         });
-        println!("{line}");
+        say(&line.to_string());
     } else if args.images.len() == 1 {
-        println!("{}", caption.text);
+        say(&caption.text);
     } else {
-        println!("{}: {}", path.display(), caption.text);
+        say(&format!("{}: {}", path.display(), caption.text));
     }
 }

@@ -1,7 +1,7 @@
 //! `ocelli train`: from the command line to a run.
 
 use crate::args::Train;
-use crate::output::Console;
+use crate::output::{Console, say, warn};
 use anyhow::Context;
 use ocelli_config::{self as config, Resolved};
 use ocelli_cpu::CpuExecutor;
@@ -16,7 +16,7 @@ pub fn train(args: &Train) -> anyhow::Result<()> {
     let interrupted = on_interrupt()?;
     for (i, overrides) in jobs.iter().enumerate() {
         if jobs.len() > 1 {
-            println!("run {} of {}: {}", i + 1, jobs.len(), overrides.join(" "));
+            say(&format!("run {} of {}: {}", i + 1, jobs.len(), overrides.join(" ")));
         }
         one(args, overrides, &interrupted)?;
         if interrupted.load(Ordering::Relaxed) {
@@ -29,10 +29,10 @@ pub fn train(args: &Train) -> anyhow::Result<()> {
 fn one(args: &Train, overrides: &[String], interrupted: &Arc<AtomicBool>) -> anyhow::Result<()> {
     let (resolved, name) = resolve(args, overrides)?;
     if args.print_config {
-        print!("{}", resolved.to_yaml_with_sources());
+        say(resolved.to_yaml_with_sources().trim_end());
         return Ok(());
     }
-    resolved.notices.iter().for_each(|line| println!("note: {line}"));
+    resolved.notices.iter().for_each(|line| say(&format!("note: {line}")));
     let config = resolved.for_training()?.clone();
     let executor = CpuExecutor::new(config.trainer.threads).context("the CPU executor cannot start")?;
     let text = resolved.to_yaml();
@@ -75,7 +75,9 @@ fn on_interrupt() -> anyhow::Result<Arc<AtomicBool>> {
         if set.swap(true, Ordering::Relaxed) {
             std::process::exit(130);
         }
-        eprintln!("\nending after this step; press Ctrl-C again to end at once without saving");
+        warn(
+            "\nending as soon as the work in hand is done; press Ctrl-C again to end at once without saving",
+        );
     })?;
     Ok(flag)
 }

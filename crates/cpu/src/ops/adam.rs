@@ -39,6 +39,10 @@ impl Kernel for Adam {
     }
 
     fn run(&self, cx: &Cx<'_>, _: &mut Buffer, ins: Inputs<'_>, outs: Outputs<'_>) {
+        // The outputs hold the old contents: a skipped step leaves them.
+        if ins.scalar::<u32>(7) == 0 {
+            return;
+        }
         let s = self.scalars(f64::from(ins.scalar::<f32>(5)), ins.scalar(6));
         let step = Step {
             b1: self.beta1 as f32,

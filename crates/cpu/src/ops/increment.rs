@@ -12,8 +12,9 @@ impl Kernel for Increment {
         true
     }
 
-    fn run(&self, _: &Cx<'_>, _: &mut Buffer, _: Inputs<'_>, outs: Outputs<'_>) {
+    fn run(&self, _: &Cx<'_>, _: &mut Buffer, ins: Inputs<'_>, outs: Outputs<'_>) {
+        let by = if ins.len() == 2 { ins.scalar(1) } else { 1 };
         let [x] = outs.take::<u32, 1>();
-        x.dense().iter_mut().for_each(|x| *x = x.wrapping_add(1));
+        x.dense().iter_mut().for_each(|x| *x = x.wrapping_add(by));
     }
 }

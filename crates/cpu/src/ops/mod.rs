@@ -41,6 +41,7 @@ mod softmax;
 mod split;
 mod sqrt;
 mod state_write;
+mod step_gate;
 mod sub;
 mod sum_squares;
 mod unpatchify;
@@ -147,6 +148,7 @@ pub fn kernel(op: &Op) -> Option<&dyn Kernel> {
         Op::CrossEntropy(op) => op,
         Op::CrossEntropyGrad(op) => op,
         Op::UpdateSlice(op) => op,
+        Op::StepGate(op) => op,
         Op::Adam(op) => op,
         _ => return None,
     })

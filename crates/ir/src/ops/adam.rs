@@ -6,8 +6,8 @@ use crate::TensorType;
 use crate::op::{Fill, Gen, Gradients, Inferred, OpDef, Sample, Vjp};
 use crate::tensor::{Real, Tensor};
 
-/// Inputs p, m, v, g (one f32 type), then f32 scalars scale and lr, and the step u32 `[]`, counted from 1.
-/// Outputs the new p, m, v.
+/// Inputs p, m, v, g (one f32 type), then f32 scalars scale and lr, the step u32 `[]`, counted from 1, and apply
+/// u32 `[]`. Outputs the new p, m, v; the old ones if apply is 0 (rule 5: a skipped step leaves them untouched).
 ///
 /// g is multiplied by scale first (1 / weight of the batch, times the clip factor). Then
 /// m' = b1 m + (1 - b1) g; v' = b2 v + (1 - b2) g^2;
@@ -57,7 +57,7 @@ impl OpDef for Adam {
     const NAME: &'static str = "adam";
 
     fn infer(&self, inputs: &[&TensorType]) -> Inferred {
-        arity(inputs, 7)?;
+        arity(inputs, 8)?;
         let p = TensorType::f32(inputs[0].shape.clone());
         for (i, what) in ["p", "m", "v", "g"].into_iter().enumerate() {
             exact(inputs[i], &p, what)?;
@@ -65,6 +65,7 @@ impl OpDef for Adam {
         exact(inputs[4], &TensorType::f32([]), "the gradient's scale")?;
         exact(inputs[5], &TensorType::f32([]), "the learning rate")?;
         exact(inputs[6], &TensorType::u32([]), "the step")?;
+        exact(inputs[7], &TensorType::u32([]), "apply")?;
         Ok(vec![p.clone(), p.clone(), p])
     }
 
@@ -74,7 +75,8 @@ impl OpDef for Adam {
         let [b1, b2, eps] = [self.beta1, self.beta2, self.eps].map(R::of);
         let one = R::one();
         let mut out = [p.to_vec(), m.to_vec(), v.to_vec()];
-        for i in 0..p.len() {
+        let applied = if inputs[7].as_u32()[0] == 0 { 0 } else { p.len() };
+        for i in 0..applied {
             let g = g[i] * scale[0] + R::of(s.add_decay) * p[i];
             let m = b1 * m[i] + (one - b1) * g;
             let v = b2 * v[i] + (one - b2) * g * g;
@@ -100,6 +102,7 @@ impl OpDef for Adam {
             (scalar.clone(), Fill::Range(0.5, 1.0)),
             (scalar, Fill::Range(0.001, 0.1)),
             (TensorType::u32([]), Fill::Range(1.0, 100.0)),
+            (TensorType::u32([]), Fill::Below(3)),
         ];
         Sample::no_gradient(op, inputs)
     }

@@ -84,7 +84,7 @@ registry! {
     normalize_pixels::NormalizePixels, patchify::Patchify, unpatchify::Unpatchify,
     cross_entropy::CrossEntropy, cross_entropy_grad::CrossEntropyGrad,
     // State.
-    update_slice::UpdateSlice, adam::Adam,
+    update_slice::UpdateSlice, step_gate::StepGate, adam::Adam,
 }
 
 impl fmt::Display for Op {

@@ -32,6 +32,7 @@ pub(super) fn one(
     c: &SeemoreConfig,
     token: Value,
     at: Value,
+    positions: usize,
 ) -> Result<Value, GraphError> {
     let b = cx.g.shape(token)[0];
     let text = cx.scoped("token_embedding_table", |cx| embedding(cx, token, c.vocab_size, c.n_embd))?;
@@ -41,7 +42,7 @@ pub(super) fn one(
     let x = cx.g.reshape(x, [b, 1, c.n_embd])?;
     let next = cx.g.one(Increment, &[at])?;
     let valid = cx.g.one(Broadcast { shape: [b].into() }, &[next])?;
-    let logits = head(cx, c, x, &KvCache::Decode { positions: c.max_positions, at, valid })?;
+    let logits = head(cx, c, x, &KvCache::Decode { positions, at, valid })?;
     cx.g.reshape(logits, [b, c.vocab_size])
 }
 

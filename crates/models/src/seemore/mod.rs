@@ -39,7 +39,8 @@ pub fn logits(
     cx.scoped("decoder", |cx| decoder::full(cx, c, features, tokens, &KvCache::None))
 }
 
-/// Starts captions: logits as [`logits`], and the keys and values of all T + 1 positions kept in the cache.
+/// Starts captions: logits as [`logits`], and the keys and values of all T + 1 positions kept in a cache with
+/// `positions` places.
 ///
 /// # Errors
 /// If the shapes do not fit the configuration.
@@ -48,9 +49,10 @@ pub fn prefill(
     c: &SeemoreConfig,
     pictures: Value,
     tokens: Value,
+    positions: usize,
 ) -> Result<Value, GraphError> {
     let features = image_features(cx, c, pictures)?;
-    let cache = KvCache::Prefill { positions: c.max_positions };
+    let cache = KvCache::Prefill { positions };
     cx.scoped("decoder", |cx| decoder::full(cx, c, features, tokens, &cache))
 }
 
@@ -59,6 +61,12 @@ pub fn prefill(
 ///
 /// # Errors
 /// If the shapes do not fit the configuration.
-pub fn decode(cx: &mut Context<'_>, c: &SeemoreConfig, token: Value, at: Value) -> Result<Value, GraphError> {
-    cx.scoped("decoder", |cx| decoder::one(cx, c, token, at))
+pub fn decode(
+    cx: &mut Context<'_>,
+    c: &SeemoreConfig,
+    token: Value,
+    at: Value,
+    positions: usize,
+) -> Result<Value, GraphError> {
+    cx.scoped("decoder", |cx| decoder::one(cx, c, token, at, positions))
 }

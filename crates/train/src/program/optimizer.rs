@@ -1,7 +1,7 @@
 //! The optimiser as a graph: scale by the batch's weight, clip by the global norm, Adam or AdamW, count the step.
 
 use super::{RunSlots, Schedule};
-use ocelli_ir::ops::{Adam, Increment, SumSquares};
+use ocelli_ir::ops::{Adam, Increment, StepGate, SumSquares};
 use ocelli_ir::{DType, Graph, GraphError, Init, Slot, SlotId, SlotKind, StateSpec, Value};
 
 /// Which optimiser.
@@ -82,10 +82,13 @@ pub(super) fn apply(
     }
     let (base, step) = (g.read(state, slots.lr), g.read(state, slots.step));
     let lr = o.schedule.rate(g, base, step)?;
-    let step = g.one(Increment, &[step])?;
+    // A batch without weight, or one whose gradient overflowed, is no step: weights, moments, counter and schedule
+    // stay (rule 5).
+    let apply = g.one(StepGate, &[norm, weight])?;
+    let step = g.one(Increment, &[step, apply])?;
     g.write(state, slots.step, step)?;
     for &(slot, value, grad) in updated {
-        update(g, state, o, (slot, value, grad), [scale, lr, step])?;
+        update(g, state, o, (slot, value, grad), [scale, lr, step, apply])?;
     }
     Ok(Applied { norm, lr })
 }
@@ -95,7 +98,7 @@ fn update(
     state: &mut StateSpec,
     o: &Optimizer,
     (slot, value, grad): (SlotId, Value, Value),
-    [scale, lr, step]: [Value; 3],
+    [scale, lr, step, apply]: [Value; 4],
 ) -> Result<(), GraphError> {
     let parameter = state.get(slot).clone();
     let mut moments = Vec::new();
@@ -108,7 +111,7 @@ fn update(
     let weight_decay = if parameter.ty.shape.len() >= 2 { o.weight_decay } else { 0.0 };
     let decoupled = o.kind == OptimizerKind::AdamW;
     let adam = Adam { beta1: o.beta1, beta2: o.beta2, eps: o.eps, weight_decay, decoupled };
-    let new = g.many(adam, &[value, m, v, grad, scale, lr, step])?;
+    let new = g.many(adam, &[value, m, v, grad, scale, lr, step, apply])?;
     for (slot, value) in [slot, moments[0], moments[1]].into_iter().zip(new) {
         g.write(state, slot, value)?;
     }

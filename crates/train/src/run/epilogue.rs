@@ -9,19 +9,20 @@ use ocelli_data::batch::LossMode;
 use ocelli_data::source::shapes;
 
 /// Validation pictures captioned to count right attributes of drawn pictures.
-const SCORED: usize = 256;
+const SCORED: usize = 512;
 
 impl Run<'_> {
     pub(super) fn end(mut self) -> Result<Summary, TrainError> {
         let (epoch, epoch_ended) = (self.epoch, self.position.epoch > self.epoch);
         self.summary.interrupted = self.interrupted() && self.step < self.total;
-        if !self.summary.interrupted && self.validated_at != Some(self.step) {
-            self.validate(epoch, epoch_ended)?;
-        }
+        self.judge_skips(true)?;
         if self.whole.steps > 0 && self.saved.as_ref().is_none_or(|(_, step)| *step != self.step) {
             self.save(epoch, epoch_ended)?;
         }
-        if !self.summary.interrupted {
+        if !self.summary.interrupted && self.validated_at != Some(self.step) {
+            self.validate(epoch, epoch_ended)?;
+        }
+        if !self.interrupted() {
             self.samples()?;
         }
         self.summary.steps = self.step;

@@ -68,7 +68,7 @@ pub fn validation_line(epoch: u64, step: u64, loss: f64) -> Value {
 #[derive(Debug)]
 pub struct Skips {
     lines: Lines,
-    /// By reason.
+    /// Training samples by reason.
     pub counts: BTreeMap<&'static str, u64>,
 }
 
@@ -93,13 +93,15 @@ impl Skips {
         self.counts.iter().map(|(r, n)| format!("{n} {r}")).collect::<Vec<_>>().join(", ")
     }
 
-    /// Notes the bad samples of a batch.
+    /// Lists the bad samples of a batch of a split, and counts those of training.
     ///
     /// # Errors
     /// If the list cannot be written.
-    pub fn add(&mut self, skipped: &[Skipped]) -> Result<(), TrainError> {
-        let line = |s: &Skipped| json!({"reason": s.why.reason, "place": s.why.place, "row": s.row, "detail": s.why.detail});
-        skipped.iter().for_each(|s| *self.counts.entry(s.why.reason).or_default() += 1);
+    pub fn add(&mut self, split: &str, skipped: &[Skipped]) -> Result<(), TrainError> {
+        let line = |s: &Skipped| json!({"split": split, "reason": s.why.reason, "place": s.why.place, "row": s.row, "detail": s.why.detail});
+        if split == "training" {
+            skipped.iter().for_each(|s| *self.counts.entry(s.why.reason).or_default() += 1);
+        }
         self.lines.append(&skipped.iter().map(line).collect::<Vec<_>>())
     }
 }

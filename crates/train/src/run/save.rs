@@ -38,7 +38,6 @@ impl Run<'_> {
         if let Some(first) = self.data.first_character {
             sizes.insert(FIRST_CHARACTER.to_string(), u64::from(u32::from(first)));
         }
-        let loss = self.summary.validation_loss.map(|loss| ("val_loss".to_string(), loss));
         Meta {
             run_id: self.dir.info().run_id.clone(),
             config_name: self.request.name.clone(),
@@ -51,7 +50,6 @@ impl Run<'_> {
             seed: self.config().trainer.seed,
             source_fingerprint: self.data.fingerprint.clone(),
             sizes,
-            metrics: loss.into_iter().collect(),
             ..Meta::default()
         }
     }

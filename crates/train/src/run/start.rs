@@ -3,10 +3,12 @@
 use super::clock::Window;
 use super::metrics::{Lines, Skips};
 use super::{Request, Run};
+use crate::changes::changes;
 use crate::checkpoint::{self, Origin};
-use crate::engine::Engine;
+use crate::engine::{Captions, Engine};
 use crate::error::TrainError;
 use crate::prepare::{Prepared, prepare};
+use crate::program::Size;
 use crate::report::{Event, Reporter, Summary};
 use crate::run_dir::RunDir;
 use crate::settings;
@@ -14,8 +16,11 @@ use ocelli_config::Config;
 use ocelli_data::loader::{Loader, LoaderOptions};
 use ocelli_data::sampler::{Position, Sampler, SamplerOptions};
 use ocelli_data::tokenizer;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::SystemTime;
+
+/// Pictures captioned side by side at the end of a run, at most.
+const SIDE_BY_SIDE: usize = 16;
 
 /// Batches read ahead.
 pub(super) const AHEAD: usize = 4;
@@ -33,21 +38,20 @@ impl<'a> Run<'a> {
         let data = prepare(c, saved)?;
         data.notes.iter().for_each(|line| reporter.event(&Event::Note(line)));
         let sampler = sampler(c, &data)?;
-        let total = total_steps(c, &data);
-        let model = settings::model(&c.model, data.tokenizer.vocab_size());
-        model.check()?;
-        let optimizer = settings::optimizer(c, total);
-        let rows = c.trainer.eval_batch_size;
-        let mut engine = Engine::new(request.executor.clone(), model, Some(optimizer), c.trainer.seed, rows)?;
-        engine.set_lr(c.trainer.lr)?;
-        if let (Some(path), None) = (&c.model.init_from, &origin) {
-            let line = checkpoint::init_from(&mut engine, Path::new(path))?;
-            reporter.event(&Event::Note(&line));
-        }
         let resumed = match &origin {
-            Some(origin) => go_on(c, &data, &mut engine, origin, reporter)?,
+            Some(origin) => place(c, &data, origin, reporter)?,
             None => Resumed::default(),
         };
+        let total = total_steps(c, &data, &resumed);
+        let mut engine = engine(request, &data, total)?;
+        if let Some(origin) = &origin {
+            checkpoint::restore(&mut engine, &origin.path, &origin.snapshot, |_| true)?;
+        } else if let Some(path) = &c.model.init_from {
+            let line = checkpoint::init_from(&mut engine, Path::new(path), &*data.tokenizer)?;
+            reporter.event(&Event::Note(&line));
+        }
+        let longest = Size { batch: c.trainer.train_batch_size, text: data.train.lengths().limit() };
+        reporter.event(&Event::Note(&engine.describe_step(longest)?));
         let dir = run_dir(request)?;
         reporter.event(&Event::Note(&format!("run folder: {}", dir.path().display())));
         Ok(Run {
@@ -65,6 +69,7 @@ impl<'a> Run<'a> {
             batches: resumed.batches,
             flushed: resumed.batches,
             total,
+            origin: resumed.from,
             saved: None,
             validated_at: None,
             loss: (0.0, 0.0),
@@ -90,12 +95,14 @@ struct Resumed {
     position: Position,
     step: u64,
     batches: u64,
+    /// The snapshot.
+    from: Option<PathBuf>,
 }
 
-fn go_on(
+/// Checks that a snapshot goes with the configuration and the data, and finds the place in the data.
+fn place(
     c: &Config,
     data: &Prepared,
-    engine: &mut Engine,
     origin: &Origin,
     reporter: &mut dyn Reporter,
 ) -> Result<Resumed, TrainError> {
@@ -107,28 +114,54 @@ fn go_on(
     if meta.seed != c.trainer.seed {
         let why =
             format!("it was made with trainer_config.seed={}, this run has {}", meta.seed, c.trainer.seed);
-        return Err(checkpoint::resume(path, why));
+        return Err(checkpoint::refused(path, why));
+    }
+    let before = ocelli_config::load_text(&path.display().to_string(), &meta.config, &[])?.config;
+    let changed = changes(&before, c);
+    if !changed.refused.is_empty() {
+        let why = format!(
+            "these settings would make it another model or other data:\n  {}\nTo start new training from its \
+             weights, set model_config.init_from to it",
+            changed.refused.join("\n  ")
+        );
+        return Err(checkpoint::refused(path, why));
     }
     if meta.source_fingerprint != data.fingerprint {
         let why = "its data is not the data of this run, so its place in them means nothing; to start new training \
                    from its weights, set model_config.init_from to it";
-        return Err(checkpoint::resume(path, why.into()));
+        return Err(checkpoint::refused(path, why.into()));
     }
-    checkpoint::restore(engine, path, &origin.snapshot, |_| true)?;
     let (position, note) = checkpoint::position(path, meta, c.trainer.train_batch_size as u64)?;
     let line =
         format!("going on from {} (step {}, epoch {})", path.display(), meta.optim_step, position.epoch);
     reporter.event(&Event::Note(&line));
-    if let Some(note) = note {
-        reporter.event(&Event::Warning(&note));
+    for line in changed.noted.iter().chain(&note) {
+        reporter.event(&Event::Note(&format!("changed since: {line}")));
     }
-    Ok(Resumed { position, step: meta.optim_step, batches: meta.data_step })
+    Ok(Resumed { position, step: meta.optim_step, batches: meta.data_step, from: Some(path.clone()) })
 }
 
-/// Steps of the whole run.
-fn total_steps(c: &Config, data: &Prepared) -> u64 {
+/// The model with its optimiser, at its initial weights.
+fn engine(request: &Request, data: &Prepared, total: u64) -> Result<Engine, TrainError> {
+    let c = &request.config;
+    let model = settings::model(&c.model, data.tokenizer.vocab_size());
+    model.check()?;
+    let captions = Captions {
+        side_by_side: c.trainer.eval_batch_size.min(SIDE_BY_SIDE),
+        positions: data.train.lengths().limit() + 1,
+    };
+    let optimizer = settings::optimizer(c, total);
+    let mut engine = Engine::new(request.executor.clone(), model, Some(optimizer), c.trainer.seed, captions)?;
+    engine.set_lr(c.trainer.lr)?;
+    Ok(engine)
+}
+
+/// Steps of the whole run: those taken, and one for each batch that is left.
+fn total_steps(c: &Config, data: &Prepared, resumed: &Resumed) -> u64 {
     let per_epoch = (data.train_rows.len() as u64).div_ceil(c.trainer.train_batch_size as u64);
-    let by_epochs = if endless(c) { u64::MAX } else { per_epoch.saturating_mul(c.trainer.epochs) };
+    let at = resumed.position;
+    let left = c.trainer.epochs.saturating_sub(at.epoch).saturating_mul(per_epoch).saturating_sub(at.batch);
+    let by_epochs = if endless(c) { u64::MAX } else { resumed.step.saturating_add(left) };
     by_epochs.min(c.trainer.max_iters.unwrap_or(u64::MAX))
 }
 

@@ -17,9 +17,17 @@ impl Run<'_> {
         let sampler = Sampler::in_order(rows, c.trainer.eval_batch_size)?;
         let options = LoaderOptions { workers: c.data.num_workers, ahead: AHEAD, until_epoch: Some(1) };
         let mut loader = Loader::start(dataset, sampler, Position::default(), options)?;
-        let (mut sum, mut weight, mut batches) = (0.0, 0.0, 0);
+        let (mut sum, mut weight, mut batches, mut skipped) = (0.0, 0.0, 0, 0);
+        let first = self.validated_at.is_none();
         while let Some(loaded) = if batches < limit { loader.next_batch() } else { None } {
             let loaded = loaded?;
+            if self.interrupted() {
+                return Ok(());
+            }
+            if first {
+                self.skips.add("validation", &loaded.batch.skipped)?;
+            }
+            skipped += loaded.batch.skipped.len();
             let (s, w) = self.engine.evaluate(&loaded.batch)?;
             (sum, weight, batches) = (sum + s, weight + w, batches + 1);
             loader.recycle(loaded.batch);
@@ -29,7 +37,14 @@ impl Run<'_> {
                 .event(&Event::Warning("no validation sample could be used: there is no validation loss"));
             return Ok(());
         }
-        let loss = sum / weight;
+        let loss: f64 = sum / weight;
+        if !loss.is_finite() {
+            return Err(self.diverged(self.step, loss as f32, self.last.map_or(0.0, |m| m.grad_norm)));
+        }
+        if first && skipped > 0 {
+            let line = format!("{skipped} validation samples could not be used (listed in skipped.jsonl)");
+            self.reporter.event(&Event::Warning(&line));
+        }
         self.summary.validation_loss = Some(loss);
         self.validated_at = Some(self.step);
         self.metrics.append(&[validation_line(epoch, self.step, loss)])?;

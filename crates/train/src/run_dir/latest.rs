@@ -54,6 +54,9 @@ fn folders(root: &Path, config_name: &str, snapshot_dir: &Path) -> Result<Vec<Pa
     let own = runs(root)?.into_iter().filter(|run| run.info.config_name == config_name);
     let mut dirs: Vec<PathBuf> = own.map(|run| run.snapshot_dir()).collect();
     if snapshot_dir.is_absolute() {
+        // Each run has a folder in it; runs under another root are found there too.
+        let inside = std::fs::read_dir(snapshot_dir).into_iter().flatten().flatten().map(|e| e.path());
+        dirs.extend(inside.filter(|p| p.is_dir()));
         dirs.push(snapshot_dir.to_path_buf());
     }
     dirs.sort();
