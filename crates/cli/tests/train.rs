@@ -126,7 +126,8 @@ fn resume_by_path_takes_the_snapshots_own_configuration() {
         .done()
         .mentions(&["step 3", "done: 5 steps"]);
     b.run(&["train", "--resume", path, "trainer_config.seed=9"]).refused(&["seed=1337", "has 9"]);
-    b.run(&["train", "--resume", path, "model_config.n_embd=32"]).refused(&["model_config.n_embd was 16, is 32"]);
+    b.run(&["train", "--resume", path, "model_config.n_embd=32"])
+        .refused(&["model_config.n_embd was 16, is 32"]);
     // Weights alone, for another run.
     let init = format!("model_config.init_from={path}");
     b.train(&["trainer_config.max_iters=1", &init]).done().mentions(&["weights: "]);

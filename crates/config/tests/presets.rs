@@ -92,7 +92,7 @@ fn notices_name_what_has_no_effect() {
     let quiet = preset("csv_train", &["trainer_config.use_amp=False", "~model_config.block_size"]).notices;
     assert_eq!(quiet.len(), 1, "{quiet:?}");
     let short = preset("shapes", &["trainer_config.max_iters=3"]).notices;
-    assert_eq!(short, ["max_iters 3 ends within the 50 steps of warmup_iters: lr is never reached"]);
+    assert_eq!(short, ["max_iters 3 ends within the 100 steps of warmup_iters: lr is never reached"]);
 }
 
 #[test]

@@ -71,7 +71,7 @@ fn plan() -> Plan {
         launch(SumSquares, &[&y], &[&loss]),
         launch(GeluGrad, &[&h, &y], &[&dh]),
         launch(weight_grad, &[&dh, &x], &[&dw]),
-        launch(adam, &[&w, &m, &v, &dw, &one, &lr, &t], &[&w, &m, &v]),
+        launch(adam, &[&w, &m, &v, &dw, &one, &lr, &t, &t], &[&w, &m, &v]),
     ];
     Plan {
         name: "chain".into(),

@@ -107,6 +107,7 @@ fn adam_inputs(n: usize) -> Vec<(TensorType, Fill)> {
         (scalar.clone(), Fill::Range(0.5, 1.0)),
         (scalar, Fill::Range(0.001, 0.1)),
         (TensorType::u32([]), Fill::Range(1.0, 100.0)),
+        (TensorType::u32([]), Fill::Range(1.0, 1.0)),
     ]
 }
 

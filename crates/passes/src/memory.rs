@@ -1,8 +1,8 @@
 //! Pass `memory` (exact): a graph becomes a plan. Views cost nothing, state is updated in place where no one
 //! still needs the old contents, and scratch buffers that are never alive together share memory.
 //!
-//! Three steps, one file each: [`lower`] turns nodes into launches on numbered buffers; [`place`] lets producers
-//! write straight into a `concat`'s buffer and updates straight into state slots; [`arena`] gives every scratch
+//! Three steps, one file each: `lower` turns nodes into launches on numbered buffers; `place` lets producers
+//! write straight into a `concat`'s buffer and updates straight into state slots; `arena` gives every scratch
 //! buffer its offset.
 
 mod arena;
