@@ -21,7 +21,7 @@
 //! | 12. **Residual stream.** Its dtype is a policy of a pass: ops take any float dtype, models ask for none. | [`DType`], [`ops::Cast`] |
 //! | 13. **Threads.** No reduction's order depends on the number of threads. | every executor; tested by equal bits |
 //! | 14. **Times** come from the device, printed late; a loss that is no number stops a run within one report. | [`SlotKind::Ring`] |
-//! | 15. Low-precision kernels are judged against f64 on the rounded inputs. | [`reference`], generic over f32 and f64 |
+//! | 15. Low-precision kernels are judged against f64 on the rounded inputs. | [`mod@reference`], generic over f32 and f64 |
 //! | 16. No kernel, pass or op knows a model or a size. | this crate has no constant of a model |
 pub mod dropout;
 mod dtype;
