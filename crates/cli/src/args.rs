@@ -1,6 +1,7 @@
 //! The command line.
 
-use clap::{Args as ClapArgs, Parser, Subcommand};
+use clap::error::ErrorKind;
+use clap::{Args as ClapArgs, CommandFactory, Parser, Subcommand};
 use std::path::PathBuf;
 
 /// Trains small vision-language models: picture in, caption out.
@@ -10,6 +11,31 @@ pub struct Args {
     /// What to do.
     #[command(subcommand)]
     pub command: Command,
+}
+
+impl Args {
+    /// The command line, understood; otherwise the program ends with exit code 2 and says why.
+    pub fn read() -> Self {
+        let args = Self::parse();
+        if let Err(why) = args.check() {
+            let mut command = Self::command();
+            // With all its names filled in, so that the usage line is the subcommand's.
+            command.build();
+            let caption = command.find_subcommand_mut("caption").map(std::mem::take);
+            caption.unwrap_or(command).error(ErrorKind::MissingRequiredArgument, why).exit();
+        }
+        args
+    }
+
+    /// What no single argument can know.
+    fn check(&self) -> Result<(), &'static str> {
+        match &self.command {
+            Command::Caption(c) if c.top_k.is_some() && c.temperature <= 0.0 => {
+                Err("--top-k <K> does nothing without a --temperature <T> above 0")
+            }
+            _ => Ok(()),
+        }
+    }
 }
 
 /// What to do.

@@ -9,12 +9,11 @@ mod output;
 mod panics;
 
 use args::{Args, Command};
-use clap::Parser;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
     panics::install();
-    let args = Args::parse();
+    let args = Args::read();
     let done = match args.command {
         Command::Train(train) => commands::train(&train),
         Command::Caption(caption) => commands::caption(&caption),

@@ -1,24 +1,51 @@
 //! What a person sees of a run: a progress line on a terminal, plain lines otherwise.
+//!
+//! All lines go through [`say`] (standard output: what was asked for) or [`warn`] (standard error: what else is worth
+//! knowing), so that the progress line is never torn and a closed output never stops the work.
 
+use anyhow::bail;
 use indicatif::{ProgressBar, ProgressStyle};
 use ocelli_train::report::{Attributes, Event, Progress, Reporter, Summary};
-use std::io::{IsTerminal, Write};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::io::{ErrorKind, IsTerminal, Write};
+use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
-/// Standard output was closed, as by `| head`: nothing more is written there, and the work goes on.
-static CLOSED: AtomicBool = AtomicBool::new(false);
+/// Why standard output takes nothing more, as after `| head`. The work goes on without it.
+static LOST: OnceLock<std::io::Error> = OnceLock::new();
 
-/// Prints a line to standard output.
+/// The progress line on the terminal now. Global, for Ctrl-C's hint comes from another thread.
+static BAR: Mutex<Option<ProgressBar>> = Mutex::new(None);
+
+/// Prints a line to standard output. After the first failure nothing more is written.
 pub fn say(text: &str) {
-    if !CLOSED.load(Ordering::Relaxed) && writeln!(std::io::stdout(), "{text}").is_err() {
-        CLOSED.store(true, Ordering::Relaxed);
+    if LOST.get().is_some() {
+        return;
+    }
+    let mut written = Ok(());
+    beside_the_bar(|| written = writeln!(std::io::stdout(), "{text}"));
+    if let Err(error) = written {
+        let _ = LOST.set(error);
     }
 }
 
 /// Prints a line to standard error, if anyone listens.
 pub fn warn(text: &str) {
-    let _ = writeln!(std::io::stderr(), "{text}");
+    beside_the_bar(|| {
+        let _ = writeln!(std::io::stderr(), "{text}");
+    });
+}
+
+/// Whether all lines arrived. A reader that has seen enough is no failure.
+///
+/// # Errors
+/// If standard output could not be written, as on a full disk.
+pub fn arrived() -> anyhow::Result<()> {
+    match LOST.get() {
+        Some(error) if error.kind() != ErrorKind::BrokenPipe => {
+            bail!("cannot write to standard output: {error}")
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Prints an error with its causes.
@@ -33,69 +60,83 @@ pub fn error(error: &anyhow::Error) {
     warn(&format!("error: {said}"));
 }
 
-/// Prints what a run tells, to standard output.
+/// Takes the progress line away for as long as something else is written.
+fn beside_the_bar(write: impl FnOnce()) {
+    let bar = with_bar(|bar| bar.clone());
+    match bar {
+        Some(bar) => bar.suspend(write),
+        None => write(),
+    }
+}
+
+fn with_bar<T>(f: impl FnOnce(&mut Option<ProgressBar>) -> T) -> T {
+    f(&mut BAR.lock().unwrap_or_else(PoisonError::into_inner))
+}
+
+/// Prints what a run tells: warnings to standard error, the rest to standard output.
 pub struct Console {
-    bar: Option<ProgressBar>,
+    /// Both outputs are a terminal: progress is one line that changes.
+    terminal: bool,
 }
 
 impl Console {
     /// A progress line on a terminal; plain lines if either output goes elsewhere.
     pub fn new() -> Self {
-        let terminal = std::io::stdout().is_terminal() && std::io::stderr().is_terminal();
-        Self { bar: terminal.then(bar) }
+        Self { terminal: std::io::stdout().is_terminal() && std::io::stderr().is_terminal() }
     }
 
-    fn line(&self, text: &str) {
-        match &self.bar {
-            Some(bar) => bar.suspend(|| say(text)),
-            None => say(text),
+    fn progress(&self, p: &Progress) {
+        if !self.terminal {
+            return say(&format!("step {}/{} epoch {} {}", p.step, p.total, p.epoch, speeds(p)));
         }
+        // Made at the first report: there is nothing to show before.
+        let bar = with_bar(|bar| bar.get_or_insert_with(bar_style).clone());
+        bar.set_length(p.total);
+        bar.set_message(speeds(p));
+        bar.set_position(p.step);
     }
 }
 
-/// Drawn for the first time at the first report.
-fn bar() -> ProgressBar {
-    let style = ProgressStyle::with_template("{bar:24} {pos}/{len} {msg}");
+impl Drop for Console {
+    /// However the run ends, the progress line goes.
+    fn drop(&mut self) {
+        clear();
+    }
+}
+
+fn clear() {
+    if let Some(bar) = with_bar(Option::take) {
+        bar.finish_and_clear();
+    }
+}
+
+/// The bar takes the width that is left, none on a narrow terminal: the numbers come first.
+fn bar_style() -> ProgressBar {
+    let style = ProgressStyle::with_template("{pos}/{len} {msg} {wide_bar}");
     ProgressBar::new(0).with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()))
 }
 
 impl Reporter for Console {
     fn event(&mut self, event: &Event<'_>) {
         match event {
-            Event::Note(text) => self.line(text),
-            Event::Warning(text) => match &self.bar {
-                Some(bar) => bar.suspend(|| warn(&format!("warning: {text}"))),
-                None => warn(&format!("warning: {text}")),
-            },
+            Event::Note(text) => say(text),
+            Event::Warning(text) => warn(&format!("warning: {text}")),
             Event::Step { epoch, step, time } => {
-                self.line(&format!(
-                    "[rank 0] epoch {epoch}, step {step}, dt: {:.2} ms",
-                    time.as_secs_f64() * 1e3
-                ));
+                let ms = time.as_secs_f64() * 1e3;
+                say(&format!("[rank 0] epoch {epoch}, step {step}, dt: {ms:.2} ms"));
             }
-            Event::Progress(p) => match &self.bar {
-                Some(bar) => {
-                    bar.set_length(p.total);
-                    bar.set_position(p.step);
-                    bar.set_message(speeds(p));
-                }
-                None => say(&format!("step {}/{} epoch {} {}", p.step, p.total, p.epoch, speeds(p))),
-            },
+            Event::Progress(p) => self.progress(p),
             Event::Validation { epoch, loss, epoch_ended: true, .. } => {
-                self.line(&format!("Validation Loss after epoch {epoch}: {loss:.4}"));
+                say(&format!("Validation Loss after epoch {epoch}: {loss:.4}"));
             }
             Event::Validation { step, loss, .. } => {
-                self.line(&format!("Validation Loss after step {step}: {loss:.4}"));
+                say(&format!("Validation Loss after step {step}: {loss:.4}"));
             }
-            Event::Saved(path) => self.line(&format!("saved {}", path.display())),
-            Event::Sample { truth, predicted } => {
-                self.line(&format!("  true:  {truth}\n  model: {predicted}"))
-            }
-            Event::Attributes(a) => self.line(&attributes(a)),
+            Event::Saved(path) => say(&format!("saved {}", path.display())),
+            Event::Sample { truth, predicted } => say(&format!("  true:  {truth}\n  model: {predicted}")),
+            Event::Attributes(a) => say(&attributes(a)),
             Event::Finished(summary) => {
-                if let Some(bar) = self.bar.take() {
-                    bar.finish_and_clear();
-                }
+                clear();
                 say(&finished(summary));
             }
         }

@@ -41,6 +41,12 @@ const CHECKS: &[Check] = &[
             "every head takes an equal part of the text width",
         )
     }),
+    (&["model_config.dropout"], |c| below_one("dropout", c.model.dropout)),
+    (&["model_config.emb_dropout"], |c| below_one("emb_dropout", c.model.emb_dropout)),
+    (&["model_config.blk_dropout"], |c| below_one("blk_dropout", c.model.blk_dropout)),
+    (&["trainer_config.beta1"], |c| below_one("beta1", c.trainer.beta1)),
+    (&["trainer_config.beta2"], |c| below_one("beta2", c.trainer.beta2)),
+    (&["trainer_config.weight_decay"], |c| finite("weight_decay", c.trainer.weight_decay)),
     (&["data_config.max_seq_length", "model_config.max_positions"], max_length),
     (&["data_config.padding", "data_config.max_seq_length"], padding),
     (&["data_config.data_path", "data_config.dataset"], data_path),
@@ -78,6 +84,16 @@ pub(crate) fn failures(config: &Config, bad: impl Fn(&str) -> bool) -> Vec<Failu
 fn multiple(whole: (&str, usize), part: (&str, usize), why: &str) -> Option<String> {
     (!whole.1.is_multiple_of(part.1.max(1)))
         .then(|| format!("{} {} is not a multiple of {} {}: {why}", whole.0, whole.1, part.0, part.1))
+}
+
+/// Programs compute in 32 bits, and with the complement: one that is 0 there freezes a moment or divides by zero.
+fn below_one(name: &str, x: f64) -> Option<String> {
+    (x as f32 >= 1.0).then(|| format!("{name} {x} is 1 when rounded to 32 bits: make it 0.9999999 or less"))
+}
+
+fn finite(name: &str, x: f64) -> Option<String> {
+    (!(x as f32).is_finite())
+        .then(|| format!("{name} {x:e} is infinite when rounded to 32 bits: make it smaller"))
 }
 
 fn max_length(config: &Config) -> Option<String> {
@@ -156,6 +172,23 @@ impl ModelConfig {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_32_bits_cannot_hold_is_refused_with_its_value() {
+        let of = |change: fn(&mut Config)| {
+            let mut config = Config::default();
+            change(&mut config);
+            failures(&config, |_| false).into_iter().map(|f| (f.keys[0], f.message)).collect::<Vec<_>>()
+        };
+        let beta = of(|c| c.trainer.beta2 = 0.999_999_999);
+        assert_eq!(beta.len(), 1, "{beta:?}");
+        assert_eq!(beta[0].0, "trainer_config.beta2");
+        assert!(beta[0].1.starts_with("beta2 0.999999999 is 1 when"), "{beta:?}");
+        assert_eq!(of(|c| c.model.dropout = 0.999_999_99).len(), 1);
+        assert_eq!(of(|c| c.trainer.weight_decay = 1e39).len(), 1);
+        // The advice in the message holds.
+        assert!(of(|c| (c.trainer.beta1, c.trainer.weight_decay) = (0.999_999_9, 1e38)).is_empty());
+    }
 
     /// Counted from the shapes of two small reference models in PyTorch.
     #[test]

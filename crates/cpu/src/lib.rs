@@ -59,12 +59,13 @@ pub struct CpuExecutor {
 const MAX_THREADS: usize = 1024;
 
 impl CpuExecutor {
-    /// An executor with so many threads, or as many as there are cores.
+    /// An executor with so many threads (at most 1024), or as many as there are cores.
     ///
     /// # Errors
-    /// If the threads cannot be started.
+    /// If more are asked for, or the threads cannot be started.
     pub fn new(threads: Option<usize>) -> Result<Self, CpuError> {
-        let available = || std::thread::available_parallelism().map_or(1, usize::from);
+        let available =
+            || std::thread::available_parallelism().map_or(1, |n| usize::from(n).min(MAX_THREADS));
         let threads = threads.unwrap_or_else(available).max(1);
         let fail = |message: String| CpuError::Threads { threads, message };
         if threads > MAX_THREADS {
@@ -104,5 +105,19 @@ impl Executor for CpuExecutor {
 
     fn load(&self, plan: Plan) -> Result<Box<dyn Program>, ExecError> {
         Ok(Box::new(self.load_program(plan)?))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn more_threads_than_any_machine_has_are_refused_at_once() {
+        for threads in [MAX_THREADS + 1, usize::MAX] {
+            let error = CpuExecutor::new(Some(threads)).unwrap_err().to_string();
+            assert!(error.contains(&threads.to_string()) && error.contains("at most 1024"), "{error}");
+        }
+        assert_eq!(CpuExecutor::new(Some(3)).unwrap().threads(), 3);
     }
 }

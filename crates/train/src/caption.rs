@@ -29,7 +29,8 @@ pub struct Caption {
     pub tokens: usize,
     /// It ended with end-of-text, not at the length limit.
     pub complete: bool,
-    /// Sum of the logarithms of the probabilities of the chosen tokens, end-of-text included.
+    /// Sum of the logarithms of the probabilities of the chosen tokens, end-of-text included; when sampling, of
+    /// the probabilities after the division by the temperature. Finite, and at most 0.
     pub log_probability: f64,
 }
 
@@ -146,7 +147,8 @@ fn pick(logits: &[f32], never: u32, how: &Sampling, stream: &mut Stream) -> (u32
         .iter()
         .enumerate()
         .filter(|(i, x)| *i as u32 != never && !x.is_nan())
-        .map(|(i, &x)| (i as u32, f64::from(x)))
+        // Infinite ones would make the differences below no numbers.
+        .map(|(i, x)| (i as u32, f64::from(x.clamp(f32::MIN, f32::MAX))))
         .collect();
     // Likeliest first; of equals the lower id, so that the choice is the same everywhere.
     order.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
@@ -157,6 +159,8 @@ fn pick(logits: &[f32], never: u32, how: &Sampling, stream: &mut Stream) -> (u32
     if how.temperature <= 0.0 {
         return (best, -total.ln());
     }
+    // What can never be drawn must not be the last resort either.
+    order.retain(|(_, x)| x.exp() > 0.0);
     order.truncate(how.top_k.unwrap_or(order.len()).max(1));
     let kept: f64 = order.iter().map(|(_, x)| x.exp()).sum();
     let mut left = stream.unit() * kept;
@@ -179,6 +183,20 @@ mod tests {
         assert_eq!(id, 1);
         let total = 2.0 * 1.0_f64 + (-2.0_f64).exp();
         assert!((p + total.ln()).abs() < 1e-12);
+    }
+
+    #[test]
+    fn no_temperature_and_no_logits_overflow() {
+        let tiny = Sampling { temperature: 1e-308, top_k: None, seed: 0 };
+        let mut s = Stream::new(0, "x");
+        assert_eq!(pick(&[1.0, 3.0, 2.0], 9, &tiny, &mut s), (1, 0.0));
+        // Two that are equal share the probability, however cold it is.
+        assert_eq!(pick(&[3.0, 3.0, 2.0], 9, &tiny, &mut s).1, -(2.0_f64.ln()));
+        for temperature in [0.0, 1e-308, 1.0, 1e308] {
+            let how = Sampling { temperature, top_k: None, seed: 0 };
+            let logits = [f32::NEG_INFINITY, f32::INFINITY, f32::NAN, 1.0];
+            (0..50).for_each(|_| assert!(pick(&logits, 9, &how, &mut s).1.is_finite()));
+        }
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! `ocelli caption`: pictures in, captions out.
 
 use crate::args::Caption as Args;
-use crate::output::{say, warn};
+use crate::output::{arrived, say, warn};
 use anyhow::{Context, anyhow, bail};
 use ocelli_config::{self as config, Config};
 use ocelli_cpu::CpuExecutor;
@@ -30,9 +30,6 @@ struct Model {
 
 /// Captions every picture that can be read; the others are named, and the exit code is not 0.
 pub fn caption(args: &Args) -> anyhow::Result<()> {
-    if args.top_k.is_some() && args.temperature <= 0.0 {
-        bail!("--top-k does nothing without a --temperature above 0");
-    }
     let mut model = load(args)?;
     let prompt = prompt(args, &model)?;
     let size = model.config.model.img_size;
@@ -59,7 +56,7 @@ pub fn caption(args: &Args) -> anyhow::Result<()> {
     if failed > 0 {
         bail!("{failed} of {} pictures could not be captioned", args.images.len());
     }
-    Ok(())
+    arrived()
 }
 
 fn load(args: &Args) -> anyhow::Result<Model> {
@@ -96,6 +93,9 @@ fn prompt(args: &Args, model: &Model) -> anyhow::Result<Vec<u32>> {
     let ids = model.tokenizer.encode(&text).map_err(|e| anyhow!("--prompt: {e}"))?.ids;
     let room = model.engine.caption_limit();
     if ids.len() >= room {
+        if args.prompt.is_none() {
+            bail!("--max-length {room} leaves nothing to add: the caption begins with '{text}', given to it");
+        }
         bail!("--prompt has {} characters, a caption has at most {room}: none is left to add", ids.len());
     }
     Ok(ids)

@@ -1,7 +1,7 @@
 //! `ocelli config`: what the keys mean.
 
 use crate::args::Config;
-use crate::output::say;
+use crate::output::{arrived, say};
 use anyhow::bail;
 
 /// Prints the help of one key, or of all.
@@ -13,5 +13,5 @@ pub fn config(args: &Config) -> anyhow::Result<()> {
             None => bail!("there is no key '{key}'{}", ocelli_config::hint(key)),
         },
     }
-    Ok(())
+    arrived()
 }

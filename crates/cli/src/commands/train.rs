@@ -1,7 +1,7 @@
 //! `ocelli train`: from the command line to a run.
 
 use crate::args::Train;
-use crate::output::{Console, say, warn};
+use crate::output::{Console, arrived, say, warn};
 use anyhow::Context;
 use ocelli_config::{self as config, Resolved};
 use ocelli_cpu::CpuExecutor;
@@ -30,7 +30,7 @@ fn one(args: &Train, overrides: &[String], interrupted: &Arc<AtomicBool>) -> any
     let (resolved, name) = resolve(args, overrides)?;
     if args.print_config {
         say(resolved.to_yaml_with_sources().trim_end());
-        return Ok(());
+        return arrived();
     }
     resolved.notices.iter().for_each(|line| say(&format!("note: {line}")));
     let config = resolved.for_training()?.clone();
@@ -45,6 +45,8 @@ fn one(args: &Train, overrides: &[String], interrupted: &Arc<AtomicBool>) -> any
         interrupted: interrupted.clone(),
     };
     run::train(&request, &mut Console::new())?;
+    // The run is saved: lost lines are no failure of it.
+    arrived().unwrap_or_else(|e| warn(&format!("warning: {e}")));
     Ok(())
 }
 
@@ -66,8 +68,8 @@ fn resolve(args: &Train, overrides: &[String]) -> anyhow::Result<(Resolved, Stri
     Ok((resolved, name))
 }
 
-/// Set at the first Ctrl-C (or SIGTERM): the run ends after the step in progress and is saved. A second one ends
-/// the program at once.
+/// Set at the first Ctrl-C (or SIGTERM): the run ends after the work in hand and is saved. A second one ends the
+/// program at once.
 fn on_interrupt() -> anyhow::Result<Arc<AtomicBool>> {
     let flag = Arc::new(AtomicBool::new(false));
     let set = flag.clone();
