@@ -80,13 +80,68 @@ fn what_cannot_be_captioned_is_named_and_the_rest_is_done() {
     b.run(&["caption", "--snapshot", hostile.to_str().unwrap(), &picture]).refused(&["pt_to_safetensors"]);
     b.run(&["caption", "--snapshot", "nowhere", &picture]).refused(&["nowhere"]);
     assert_eq!(b.run(&["caption", "--snapshot", &snapshot]).code, Some(2));
-    let args = ["caption", "--snapshot", &snapshot, "--top-k", "3", &picture];
-    let said = b.run(&args).mentions(&["--temperature"]);
-    assert_eq!(said.code, Some(2));
-    let args = ["caption", "--snapshot", &snapshot, "--threads", "18446744073709551615", &picture];
-    assert_eq!(b.run(&args).code, Some(2));
-    let args = ["caption", "--snapshot", &snapshot, "--prompt", "big red", "--max-length", "3", &picture];
-    b.run(&args).refused(&["7 characters", "at most 3"]);
-    let args = ["caption", "--snapshot", &snapshot, "--temperature=-1", &picture];
-    assert_eq!(b.run(&args).code, Some(2));
+}
+
+#[test]
+fn options_that_make_no_sense_are_refused() {
+    let (b, snapshot, picture) = trained(&[]);
+    let run = |more: &[&str]| b.run(&[&["caption", "--snapshot", &snapshot, &picture], more].concat());
+    for (more, says) in [
+        (&["--top-k", "3"][..], "--temperature"),
+        (&["--top-k", "3", "--temperature", "0"], "--temperature"),
+        (&["--threads", "18446744073709551615"], "1..=1024"),
+        (&["--threads", "1025"], "1..=1024"),
+        (&["--temperature=-1"], "at least 0"),
+    ] {
+        let said = run(more).mentions(&["error: ", says]);
+        assert_eq!((said.code, said.out.as_str()), (Some(2), ""), "{more:?}");
+    }
+    run(&["--top-k", "3"]).mentions(&["Usage: ocelli caption"]);
+    // Seven characters leave none to add in three, nor in seven; in eight they leave one.
+    run(&["--prompt", "big red", "--max-length", "3"]).refused(&["7 characters", "at most 3"]);
+    run(&["--prompt", "big red", "--max-length", "7"]).refused(&["7 characters", "at most 7"]);
+    run(&["--prompt", "big red", "--max-length", "8"]).done();
+}
+
+#[test]
+fn no_temperature_overflows() {
+    let (b, snapshot, picture) = trained(&[]);
+    let run = |temperature: &str| -> serde_json::Value {
+        let args = ["caption", "--json", "--snapshot", &snapshot, "--temperature", temperature, &picture];
+        serde_json::from_str(&b.run(&args).done().out).unwrap()
+    };
+    let cold = run("1e-308");
+    assert_eq!(cold["caption"], run("0")["caption"]);
+    // The only character that can be drawn has the probability 1.
+    assert_eq!(cold["log_probability"].as_f64(), Some(0.0));
+    // The hottest takes any with the same probability.
+    let hot = run("1e308");
+    let each = hot["log_probability"].as_f64().unwrap() / hot["tokens"].as_f64().unwrap().max(1.0);
+    assert!(each.is_finite() && each < -1.0, "{hot}");
+}
+
+#[test]
+fn a_closed_output_ends_quietly() {
+    let (b, snapshot, picture) = trained(&[]);
+    let caption = ["caption", "--snapshot", &snapshot, &picture, &picture];
+    let print = ["train", "--print-config"];
+    for args in [&caption[..], &print, &["config"], &["config", "lr"], &["--help"]] {
+        for stderr in [false, true] {
+            assert_eq!(b.unread(args, stderr).done().err, "", "{args:?}");
+        }
+    }
+    assert_eq!(b.unread(&["config", "nonsense"], true).code, Some(1));
+}
+
+/// What was asked for did not arrive, and nobody chose that.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_full_disk_is_an_error() {
+    let (b, snapshot, picture) = trained(&[]);
+    let caption = ["caption", "--snapshot", &snapshot, &picture];
+    for args in [&caption[..], &["config"], &["train", "--print-config"]] {
+        let full = std::fs::File::options().write(true).open("/dev/full").unwrap();
+        let said = support::said(b.command(args).stdout(full).output().unwrap());
+        said.refused(&["error: cannot write to standard output"]);
+    }
 }

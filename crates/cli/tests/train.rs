@@ -166,7 +166,10 @@ fn a_newer_damaged_snapshot_is_refused_by_name_and_the_one_before_is_taken() {
     std::fs::write(folder.join("00_0000009_snapshot.safetensors.tmp"), b"half").unwrap();
     std::fs::write(folder.join("best.pt"), b"PK").unwrap();
     let latest = [&args[..], &["trainer_config.snapshot_load_strategy=latest"]].concat();
-    b.train(&latest).done().mentions(&["warning: ", "00_0000008", "00_0000004_snapshot.safetensors (step 4"]);
+    let said = b.train(&latest).done();
+    assert!(said.err.contains("warning: ") && said.err.contains("00_0000008"), "{}", said.err);
+    assert!(!said.out.contains("warning: "), "{}", said.out);
+    assert!(said.out.contains("00_0000004_snapshot.safetensors (step 4"), "{}", said.out);
     b.run(&["train", "--resume", newest.to_str().unwrap()]).refused(&["00_0000008"]);
 }
 
@@ -187,6 +190,8 @@ fn interrupt_saves_and_ends_cleanly() {
     assert!(std::process::Command::new("kill").args(["-INT", &id]).status().unwrap().success());
     let said = said(child.wait_with_output().unwrap()).done();
     assert!(said.out.contains("interrupted and saved"), "{}", said.out);
+    let hint = "ending as soon as the work in hand is done; press Ctrl-C again to end at once without saving";
+    assert!(said.err.contains(hint), "{}", said.err);
     assert_eq!(b.snapshots().len(), 1);
     b.run(&["train", "--resume", b.snapshots()[0].to_str().unwrap(), "trainer_config.max_iters=1"]).done();
 }
@@ -215,6 +220,31 @@ fn a_closed_output_does_not_stop_the_run() {
     assert!(!line.is_empty());
     said(child.wait_with_output().unwrap()).done();
     assert_eq!(b.snapshots().len(), 1);
+    // A closed standard error, with something to say there, does no harm either.
+    let snapshots = b.snapshots()[0].parent().unwrap().to_path_buf();
+    std::fs::write(snapshots.join("00_0000099_snapshot.safetensors"), b"damaged").unwrap();
+    let path = snapshots.to_str().unwrap();
+    let go_on = ["train", "--resume", path, "trainer_config.max_iters=32"];
+    b.unread(&go_on, true).done().mentions(&["going on from", "done: 32 steps"]);
+}
+
+#[test]
+fn numbers_that_32_bits_cannot_hold_are_refused_with_their_value() {
+    let b = Bench::new();
+    for (key, value) in [
+        ("lr", "1e-50"),
+        ("lr", "1e39"),
+        ("eps", "1e-60"),
+        ("beta1", "0.999999999"),
+        ("beta2", "0.999999999"),
+        ("weight_decay", "1e39"),
+        ("max_iters", "16777217"),
+        ("warmup_iters", "16777217"),
+    ] {
+        let change = format!("trainer_config.{key}={value}");
+        b.train(&["--print-config", &change]).refused(&[&format!("trainer_config.{key}"), value]);
+    }
+    b.train(&["--print-config", "trainer_config.max_iters=16777216"]).done();
 }
 
 #[test]

@@ -1,7 +1,8 @@
 //! `ocelli train`: from the command line to a run.
 
 use crate::args::Train;
-use crate::output::{Console, arrived, say, warn};
+use crate::console::Console;
+use crate::output::{arrived, say, warn};
 use anyhow::Context;
 use ocelli_config::{self as config, Resolved};
 use ocelli_cpu::CpuExecutor;

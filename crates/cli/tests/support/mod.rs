@@ -53,6 +53,18 @@ impl Bench {
         said(self.command(args).output().unwrap())
     }
 
+    /// Runs with standard output, or standard error, a pipe that nobody reads.
+    pub fn unread(&self, args: &[&str], stderr: bool) -> Said {
+        let (reader, writer) = std::io::pipe().unwrap();
+        drop(reader);
+        let mut command = self.command(args);
+        command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        let child = if stderr { command.stderr(writer) } else { command.stdout(writer) }.spawn().unwrap();
+        // It holds the writing end.
+        drop(command);
+        said(child.wait_with_output().unwrap())
+    }
+
     /// `ocelli train` with a tiny model.
     pub fn train(&self, args: &[&str]) -> Said {
         self.run(&tiny(args))
