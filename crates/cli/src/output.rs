@@ -5,7 +5,7 @@
 
 use anyhow::bail;
 use indicatif::{ProgressBar, ProgressStyle};
-use std::io::{ErrorKind, Write};
+use std::io::{ErrorKind, IsTerminal, Write};
 use std::sync::{Mutex, OnceLock, PoisonError};
 
 /// Why standard output takes nothing more, as after `| head`. The work goes on without it.
@@ -31,6 +31,12 @@ pub fn warn(text: &str) {
     beside_the_bar(|| {
         let _ = writeln!(std::io::stderr(), "{text}");
     });
+}
+
+/// The same after Ctrl-C. A terminal shows that as `^C`: the line begins under it, or where the progress line was.
+pub fn warn_after_ctrl_c(text: &str) {
+    let echoed = std::io::stderr().is_terminal() && with_bar(|bar| bar.is_none());
+    warn(&format!("{}{text}", if echoed { "\n" } else { "" }));
 }
 
 /// Whether all lines arrived. A reader that has seen enough is no failure.

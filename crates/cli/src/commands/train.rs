@@ -2,7 +2,7 @@
 
 use crate::args::Train;
 use crate::console::Console;
-use crate::output::{arrived, say, warn};
+use crate::output::{arrived, say, warn, warn_after_ctrl_c};
 use anyhow::Context;
 use ocelli_config::{self as config, Resolved};
 use ocelli_cpu::CpuExecutor;
@@ -78,8 +78,8 @@ fn on_interrupt() -> anyhow::Result<Arc<AtomicBool>> {
         if set.swap(true, Ordering::Relaxed) {
             std::process::exit(130);
         }
-        warn(
-            "\nending as soon as the work in hand is done; press Ctrl-C again to end at once without saving",
+        warn_after_ctrl_c(
+            "ending as soon as the work in hand is done; press Ctrl-C again to end at once without saving",
         );
     })?;
     Ok(flag)
