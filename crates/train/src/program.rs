@@ -16,7 +16,7 @@ pub use schedule::{Decay, Schedule};
 pub use slots::{COLUMNS, RING_ROWS, RunSlots};
 
 use ocelli_ir::ops::{Concat, Increment, UpdateSlice};
-use ocelli_ir::{DType, Graph, GraphError, SlotKind, StateSpec, Value};
+use ocelli_ir::{DType, Graph, GraphError, SlotId, SlotKind, StateSpec, Value};
 use ocelli_models::nn::{Context, DropoutKeys, Mode};
 use ocelli_models::seemore::SeemoreConfig;
 use ocelli_passes::autodiff::{Wanted, gradients};
@@ -52,11 +52,8 @@ pub fn train(
     let parameters = std::mem::take(&mut cx.parameters);
     demand_all(&g, state, &parameters)?;
 
-    let names: Vec<String> = parameters.iter().map(|(slot, _)| state.get(*slot).name.clone()).collect();
-    let wanted: Vec<Wanted<'_>> =
-        parameters.iter().zip(&names).map(|((_, value), name)| Wanted { value: *value, name }).collect();
     let one = g.constant(1.0, DType::F32);
-    let grads = gradients(&mut g, loss, one, &wanted)?;
+    let grads = parameter_gradients(&mut g, state, &parameters, loss, one)?;
     let updated: Vec<_> =
         parameters.into_iter().zip(grads).map(|((slot, value), grad)| (slot, value, grad)).collect();
     g.enter("optimizer");
@@ -82,20 +79,30 @@ pub fn mean_gradients(
     let mut cx = Context::new(&mut g, state, Mode::Eval);
     let (loss, weight) = loss::loss(&mut cx, model, &inputs)?;
     let parameters = std::mem::take(&mut cx.parameters);
-    let names: Vec<String> = parameters.iter().map(|(slot, _)| state.get(*slot).name.clone()).collect();
-    let wanted: Vec<Wanted<'_>> =
-        parameters.iter().zip(&names).map(|((_, value), name)| Wanted { value: *value, name }).collect();
     let one = g.constant(1.0, DType::F32);
     let seed = g.div(one, weight)?;
-    let grads = gradients(&mut g, loss, seed, &wanted)?;
+    let grads = parameter_gradients(&mut g, state, &parameters, loss, seed)?;
     g.output("loss", loss);
     g.output("weight", weight);
-    wanted.iter().zip(grads).for_each(|(w, grad)| g.output(w.name, grad));
+    parameters.iter().zip(grads).for_each(|((slot, _), grad)| g.output(&state.get(*slot).name, grad));
     Ok(g)
 }
 
+/// The gradients of `loss` times `seed` with respect to parameters (slot and value), in their order.
+fn parameter_gradients(
+    g: &mut Graph,
+    state: &StateSpec,
+    parameters: &[(SlotId, Value)],
+    loss: Value,
+    seed: Value,
+) -> Result<Vec<Value>, GraphError> {
+    let wanted: Vec<Wanted<'_>> =
+        parameters.iter().map(|&(slot, value)| Wanted { value, name: &state.get(slot).name }).collect();
+    gradients(g, loss, seed, &wanted)
+}
+
 /// A parameter of the state that this program does not even read would never be trained.
-fn demand_all(g: &Graph, state: &StateSpec, used: &[(ocelli_ir::SlotId, Value)]) -> Result<(), GraphError> {
+fn demand_all(g: &Graph, state: &StateSpec, used: &[(SlotId, Value)]) -> Result<(), GraphError> {
     let unused =
         state.iter().find(|(id, s)| s.kind == SlotKind::Parameter && !used.iter().any(|(u, _)| u == id));
     match unused {

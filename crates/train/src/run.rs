@@ -113,11 +113,15 @@ impl Run<'_> {
             let waiting = begin.elapsed();
             let loaded = loaded?;
             self.step_on(&loaded, waiting)?;
-            let ended = loaded.next.epoch != loaded.position.epoch;
             loader.recycle(loaded.batch);
-            self.after_step(loaded.position.epoch, ended)?;
+            self.after_step()?;
         }
         self.flush()
+    }
+
+    /// True if the last batch was the last of its epoch.
+    fn epoch_ended(&self) -> bool {
+        self.position.epoch > self.epoch
     }
 
     fn interrupted(&self) -> bool {
@@ -140,29 +144,30 @@ impl Run<'_> {
         self.window.add(batch.real_rows as u64, waiting, working);
         self.whole.add(batch.real_rows as u64, waiting, working);
         if self.config().trainer.log_verbose {
-            let (epoch, step, time) = (loaded.position.epoch, self.step, waiting + working);
+            let (epoch, step, time) = (self.epoch, self.step, waiting + working);
             self.reporter.event(&Event::Step { epoch, step, time });
         }
         Ok(())
     }
 
     /// Reports, validates and saves, whichever is due.
-    fn after_step(&mut self, epoch: u64, epoch_ended: bool) -> Result<(), TrainError> {
+    fn after_step(&mut self) -> Result<(), TrainError> {
+        let epoch_ended = self.epoch_ended();
         let t = &self.request.config.trainer;
         let due = |interval: Option<u64>| interval.is_some_and(|n| self.step.is_multiple_of(n));
         let (validate, save) = (due(t.eval_interval), due(t.snapshot_interval));
         if due(Some(t.log_interval)) || self.step == self.total {
-            self.report(epoch)?;
+            self.report()?;
         } else if epoch_ended || self.batches - self.flushed >= RING_ROWS as u64 / 2 {
             self.flush()?;
         }
         self.judge_skips(epoch_ended)?;
         // Saved first: what goes wrong in a validation costs no step.
         if save || (epoch_ended && t.snapshot_interval.is_none()) {
-            self.save(epoch, epoch_ended)?;
+            self.save()?;
         }
         if validate || (epoch_ended && t.eval_interval.is_none()) {
-            self.validate(epoch, epoch_ended)?;
+            self.validate()?;
         }
         Ok(())
     }
@@ -207,13 +212,13 @@ impl Run<'_> {
         TrainError::Diverged { step, loss, norm, advice }
     }
 
-    fn report(&mut self, epoch: u64) -> Result<(), TrainError> {
+    fn report(&mut self) -> Result<(), TrainError> {
         self.flush()?;
         let w = std::mem::take(&mut self.window);
         let (sum, weight) = std::mem::take(&mut self.loss);
         let left = self.total.saturating_sub(self.step) as f64 * self.whole.ms_per_step() / 1e3;
         let progress = Progress {
-            epoch,
+            epoch: self.epoch,
             step: self.step,
             total: self.total,
             loss: sum / weight.max(f64::MIN_POSITIVE),

@@ -91,3 +91,9 @@ pub fn unknown(c: &Config) -> UnknownPolicy {
         config::Unknown::Replace => UnknownPolicy::Replace,
     }
 }
+
+/// How a caption begins of itself: the published loss never teaches the first character, so it is given the
+/// commonest one.
+pub fn first_text(loss: LossMode, commonest: Option<char>) -> String {
+    commonest.filter(|_| loss == LossMode::Published).map(String::from).unwrap_or_default()
+}

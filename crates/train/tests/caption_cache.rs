@@ -10,6 +10,7 @@ use ocelli_ir::tensor::{Data, Tensor};
 use ocelli_ir::{DType, Graph, SlotKind, TensorType};
 use ocelli_models::nn::{Context, Mode, Residual};
 use ocelli_models::seemore::{self, SeemoreConfig};
+use ocelli_testkit::host::floats;
 use ocelli_testkit::tolerance::{Kind, f32_bound, relative_difference};
 use ocelli_train::engine::{Captions, Engine};
 use std::collections::HashMap;
@@ -45,9 +46,7 @@ fn whole(engine: &Engine, pixels: &Tensor<f64>, ids: &[u32]) -> Vec<f64> {
     g.output("logits", logits);
     let mut state: RefState<f64> = HashMap::new();
     for (id, slot) in engine.spec().iter().filter(|(_, s)| s.kind == SlotKind::Parameter) {
-        let floats = engine.read(id).unwrap();
-        let floats = floats.chunks_exact(4).map(|c| f64::from(f32::from_le_bytes([c[0], c[1], c[2], c[3]])));
-        state.insert(id, Tensor::real(slot.ty.shape.clone(), floats.collect()));
+        state.insert(id, Tensor::real(slot.ty.shape.clone(), floats(&engine.read(id).unwrap())));
     }
     let tokens = Tensor::u32([ROWS, TEXT], ids.to_vec());
     let inputs = HashMap::from([("images".to_string(), pixels.clone()), ("tokens".to_string(), tokens)]);

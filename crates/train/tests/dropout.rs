@@ -10,6 +10,7 @@ use ocelli_ir::{DType, Graph, Op, StateSpec, TensorType};
 use ocelli_models::nn::Residual;
 use ocelli_models::seemore::SeemoreConfig;
 use ocelli_passes::compile;
+use ocelli_testkit::host::{bytes, floats};
 use ocelli_testkit::tolerance::relative_difference;
 use ocelli_train::program::{self, Optimizer, Pictures, Size};
 use std::collections::HashMap;
@@ -51,12 +52,7 @@ fn losses(rows: &[usize], text: usize, seed: u32, step: u32) -> (f64, f64) {
     for (id, slot) in spec.iter() {
         let tensor = match slot.init {
             ocelli_ir::Init::Zeros => contents(&slot.name, &slot.ty),
-            _ => {
-                let floats = slot.initial(3);
-                let floats =
-                    floats.chunks_exact(4).map(|c| f64::from(f32::from_le_bytes([c[0], c[1], c[2], c[3]])));
-                Tensor::real(slot.ty.shape.clone(), floats.collect())
-            }
+            _ => Tensor::real(slot.ty.shape.clone(), floats(&slot.initial(3))),
         };
         machine.write(id, &bytes(&tensor)).unwrap();
         reference.insert(id, tensor);
@@ -68,19 +64,12 @@ fn losses(rows: &[usize], text: usize, seed: u32, step: u32) -> (f64, f64) {
     let slices: Vec<&[u8]> = ordered.iter().map(|b| &b[..]).collect();
     executor.load(plan).unwrap().run(&mut *machine, &slices).unwrap();
     for (id, slot) in spec.iter().filter(|(_, s)| s.ty.dtype == DType::F32) {
-        let have: Vec<f64> = machine
-            .read(id)
-            .unwrap()
-            .chunks_exact(4)
-            .map(|c| f64::from(f32::from_le_bytes([c[0], c[1], c[2], c[3]])))
-            .collect();
+        let have = floats(&machine.read(id).unwrap());
         let off = relative_difference(&have, reference[&id].as_real());
         assert!(off < 1e-3, "{}: off by {off:.1e}", slot.name);
     }
     let ring = spec.find("metrics.ring").unwrap();
-    let ours = machine.read(ring).unwrap();
-    let ours = f64::from(f32::from_le_bytes([ours[0], ours[1], ours[2], ours[3]]));
-    (reference[&ring].as_real()[0], ours)
+    (reference[&ring].as_real()[0], floats(&machine.read(ring).unwrap())[0])
 }
 
 /// Sample `s` has the same contents wherever it sits; padding to `text` is of weight 0.
@@ -115,14 +104,6 @@ fn inputs(graph: &Graph, rows: &[usize], text: usize) -> HashMap<String, Tensor<
         out.insert(op.name.to_string(), Tensor { shape: op.ty.shape.clone(), data });
     }
     out
-}
-
-fn bytes(t: &Tensor<f64>) -> Vec<u8> {
-    match &t.data {
-        Data::Real(v) => v.iter().flat_map(|&x| (x as f32).to_le_bytes()).collect(),
-        Data::U32(v) => v.iter().flat_map(|x| x.to_le_bytes()).collect(),
-        Data::U8(v) => v.clone(),
-    }
 }
 
 fn close(a: f64, b: f64) -> bool {

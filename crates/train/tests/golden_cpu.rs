@@ -6,10 +6,10 @@ mod golden_support;
 use golden_support::{Case, Report};
 use ocelli_cpu::CpuExecutor;
 use ocelli_ir::executor::{Executor, State};
-use ocelli_ir::tensor::{Data, Tensor};
 use ocelli_ir::{DType, Graph, StateSpec};
 use ocelli_passes::compile;
 use ocelli_testkit::golden;
+use ocelli_testkit::host::{bytes, floats};
 use ocelli_testkit::tolerance::f32_bound;
 use std::sync::Arc;
 
@@ -51,18 +51,6 @@ impl Machine {
     fn contents(&self) -> Vec<Vec<u8>> {
         self.spec.iter().map(|(id, _)| self.state.read(id).unwrap()).collect()
     }
-}
-
-fn bytes(t: &Tensor<f64>) -> Vec<u8> {
-    match &t.data {
-        Data::Real(v) => v.iter().flat_map(|&x| (x as f32).to_le_bytes()).collect(),
-        Data::U32(v) => v.iter().flat_map(|x| x.to_le_bytes()).collect(),
-        Data::U8(v) => v.clone(),
-    }
-}
-
-fn floats(bytes: &[u8]) -> Vec<f64> {
-    bytes.chunks_exact(4).map(|c| f64::from(f32::from_le_bytes([c[0], c[1], c[2], c[3]]))).collect()
 }
 
 /// Runs a case and compares it; returns everything computed.

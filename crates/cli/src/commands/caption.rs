@@ -81,15 +81,11 @@ fn load(args: &Args) -> anyhow::Result<Model> {
     Ok(Model { engine, tokenizer, config, meta })
 }
 
-/// The prompt asked for; for the published loss, which never teaches the first character, the commonest one.
+/// The prompt asked for, or how the model's captions begin of themselves.
 fn prompt(args: &Args, model: &Model) -> anyhow::Result<Vec<u32>> {
-    let text = match (&args.prompt, model.meta.sizes.get(FIRST_CHARACTER)) {
-        (Some(text), _) => text.clone(),
-        (None, Some(&code)) if model.config.data.loss == config::Loss::Published => {
-            char::from_u32(code as u32).map(String::from).unwrap_or_default()
-        }
-        _ => String::new(),
-    };
+    let commonest = model.meta.sizes.get(FIRST_CHARACTER).and_then(|&code| char::from_u32(code as u32));
+    let of_itself = || settings::first_text(settings::loss_mode(&model.config), commonest);
+    let text = args.prompt.clone().unwrap_or_else(of_itself);
     let ids = model.tokenizer.encode(&text).map_err(|e| anyhow!("--prompt: {e}"))?.ids;
     let room = model.engine.caption_limit();
     if ids.len() >= room {

@@ -8,6 +8,7 @@ use ocelli_ir::ops::StateWrite;
 use ocelli_ir::plan::{Launch, Operand, Place, Plan};
 use ocelli_ir::tensor::{Data, Tensor};
 use ocelli_ir::{DType, Init, Op, Slot, SlotId, SlotKind, StateSpec, TensorType, View};
+pub use ocelli_testkit::host::{bytes as bytes_of, floats};
 use std::sync::Arc;
 
 /// How the operands lie in memory.
@@ -35,14 +36,6 @@ pub struct Case {
     pub largest: f64,
     /// Number of operands that are views with gaps.
     pub gaps: usize,
-}
-
-pub fn bytes_of(t: &Tensor<f64>) -> Vec<u8> {
-    match &t.data {
-        Data::Real(v) => v.iter().flat_map(|&x| (x as f32).to_le_bytes()).collect(),
-        Data::U32(v) => v.iter().flat_map(|x| x.to_le_bytes()).collect(),
-        Data::U8(v) => v.clone(),
-    }
 }
 
 /// A view of `ty`'s shape with the last axes turned, a gap behind each row, and an offset.
@@ -193,10 +186,6 @@ impl Case {
 pub fn empty() -> Plan {
     let state = Arc::new(StateSpec::default());
     Plan { name: "test".into(), launches: vec![], inputs: vec![], outputs: vec![], arena_bytes: 0, state }
-}
-
-pub fn floats(bytes: &[u8]) -> Vec<f64> {
-    bytes.chunks(4).map(|b| f64::from(f32::from_le_bytes(b.try_into().unwrap()))).collect()
 }
 
 /// Largest magnitude of a float tensor, 0 for others.

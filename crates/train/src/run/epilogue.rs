@@ -4,8 +4,8 @@ use super::Run;
 use crate::caption::{Caption, Captioner, Sampling};
 use crate::error::TrainError;
 use crate::report::{Attributes, Event, Summary};
+use crate::settings;
 use ocelli_config::Dataset as Kind;
-use ocelli_data::batch::LossMode;
 use ocelli_data::source::shapes;
 
 /// Validation pictures captioned to count right attributes of drawn pictures.
@@ -13,14 +13,13 @@ const SCORED: usize = 512;
 
 impl Run<'_> {
     pub(super) fn end(mut self) -> Result<Summary, TrainError> {
-        let (epoch, epoch_ended) = (self.epoch, self.position.epoch > self.epoch);
         self.summary.interrupted = self.interrupted() && self.step < self.total;
         self.judge_skips(true)?;
         if self.whole.steps > 0 && self.saved.as_ref().is_none_or(|(_, step)| *step != self.step) {
-            self.save(epoch, epoch_ended)?;
+            self.save()?;
         }
         if !self.summary.interrupted && self.validated_at != Some(self.step) {
-            self.validate(epoch, epoch_ended)?;
+            self.validate()?;
         }
         if !self.interrupted() {
             self.samples()?;
@@ -44,8 +43,7 @@ impl Run<'_> {
         let read = |row| dataset.source().read(row, dataset.size()).ok();
         let samples: Vec<_> = rows.iter().filter_map(read).take(wanted).collect();
         let pictures: Vec<&[u8]> = samples.iter().map(|s| &s.pixels[..]).collect();
-        let first = self.data.first_character.filter(|_| dataset.loss_mode() == LossMode::Published);
-        let prompt = first.map(String::from).unwrap_or_default();
+        let prompt = settings::first_text(dataset.loss_mode(), self.data.first_character);
         let tokenizer = self.data.tokenizer.clone();
         let prompt = tokenizer.encode(&prompt).map(|e| e.ids).unwrap_or_default();
         let limit = dataset.lengths().limit();

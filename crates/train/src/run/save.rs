@@ -10,16 +10,16 @@ use std::collections::BTreeMap;
 impl Run<'_> {
     /// Saves the state as it is after the last step. Its metrics are read first: a state that is no number any
     /// more is never saved.
-    pub(super) fn save(&mut self, epoch: u64, epoch_ended: bool) -> Result<(), TrainError> {
+    pub(super) fn save(&mut self) -> Result<(), TrainError> {
         self.flush()?;
-        let name = if epoch_ended {
-            SnapshotName::end_of_epoch(epoch)
+        let name = if self.epoch_ended() {
+            SnapshotName::end_of_epoch(self.epoch)
         } else {
-            SnapshotName::within_epoch(epoch, self.step)
+            SnapshotName::within_epoch(self.epoch, self.step)
         };
         let dir = self.dir.snapshot_dir();
         let path = dir.join(name.to_string());
-        snapshot::save(&path, &checkpoint::capture(&self.engine, self.meta(epoch))?)?;
+        snapshot::save(&path, &checkpoint::capture(&self.engine, self.meta())?)?;
         self.saved = Some((path.clone(), self.step));
         self.reporter.event(&Event::Saved(&path));
         if let Some(keep) = self.config().trainer.keep_last {
@@ -28,7 +28,7 @@ impl Run<'_> {
         Ok(())
     }
 
-    fn meta(&self, epoch: u64) -> Meta {
+    fn meta(&self) -> Meta {
         let model = self.engine.model();
         let mut sizes = BTreeMap::from([
             (GLOBAL_BATCH.to_string(), self.config().trainer.train_batch_size as u64),
@@ -43,7 +43,7 @@ impl Run<'_> {
             config_name: self.request.name.clone(),
             config: self.request.text.clone(),
             tokenizer: self.data.tokenizer.to_json(),
-            epoch,
+            epoch: self.epoch,
             optim_step: self.step,
             data_step: self.batches,
             position: serde_json::json!(self.position).to_string(),

@@ -42,7 +42,7 @@ impl<'a> Run<'a> {
             Some(origin) => place(c, &data, origin, reporter)?,
             None => Resumed::default(),
         };
-        let total = total_steps(c, &data, &resumed);
+        let total = total_steps(c, &sampler, &resumed);
         let mut engine = engine(request, &data, total)?;
         if let Some(origin) = &origin {
             checkpoint::restore(&mut engine, &origin.path, &origin.snapshot, |_| true)?;
@@ -157,24 +157,20 @@ fn engine(request: &Request, data: &Prepared, total: u64) -> Result<Engine, Trai
 }
 
 /// Steps of the whole run: those taken, and one for each batch that is left.
-fn total_steps(c: &Config, data: &Prepared, resumed: &Resumed) -> u64 {
-    let per_epoch = (data.train_rows.len() as u64).div_ceil(c.trainer.train_batch_size as u64);
-    let at = resumed.position;
-    let left = c.trainer.epochs.saturating_sub(at.epoch).saturating_mul(per_epoch).saturating_sub(at.batch);
-    let by_epochs = if endless(c) { u64::MAX } else { resumed.step.saturating_add(left) };
+fn total_steps(c: &Config, sampler: &Sampler, resumed: &Resumed) -> u64 {
+    let (at, epochs) = (resumed.position, c.trainer.epochs);
+    let left = |per_epoch| epochs.saturating_sub(at.epoch).saturating_mul(per_epoch).saturating_sub(at.batch);
+    let by_epochs = sampler.batches_per_epoch().map_or(u64::MAX, |n| resumed.step.saturating_add(left(n)));
     by_epochs.min(c.trainer.max_iters.unwrap_or(u64::MAX))
 }
 
-/// True if the training split is drawn without end.
-fn endless(c: &Config) -> bool {
-    c.data.endless || (c.data.dataset == ocelli_config::Dataset::Shapes && c.data.train_samples.is_none())
-}
-
 fn sampler(c: &Config, data: &Prepared) -> Result<Sampler, TrainError> {
+    let drawn_without_end =
+        c.data.dataset == ocelli_config::Dataset::Shapes && c.data.train_samples.is_none();
     let options = SamplerOptions {
         seed: c.trainer.seed,
         shuffle: true,
-        endless: endless(c),
+        endless: c.data.endless || drawn_without_end,
         batch_per_rank: c.trainer.train_batch_size,
         rank: 0,
         world: 1,

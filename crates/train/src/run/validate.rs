@@ -10,7 +10,7 @@ use ocelli_data::sampler::{Position, Sampler};
 
 impl Run<'_> {
     /// Measures and reports; nothing without a validation split.
-    pub(super) fn validate(&mut self, epoch: u64, epoch_ended: bool) -> Result<(), TrainError> {
+    pub(super) fn validate(&mut self) -> Result<(), TrainError> {
         let Some((dataset, rows)) = self.data.validation.clone() else { return Ok(()) };
         let c = self.config();
         let limit = c.trainer.eval_iters.unwrap_or(u64::MAX);
@@ -47,8 +47,9 @@ impl Run<'_> {
         }
         self.summary.validation_loss = Some(loss);
         self.validated_at = Some(self.step);
-        self.metrics.append(&[validation_line(epoch, self.step, loss)])?;
-        self.reporter.event(&Event::Validation { epoch, step: self.step, loss, epoch_ended });
+        self.metrics.append(&[validation_line(self.epoch, self.step, loss)])?;
+        let (epoch, step, epoch_ended) = (self.epoch, self.step, self.epoch_ended());
+        self.reporter.event(&Event::Validation { epoch, step, loss, epoch_ended });
         Ok(())
     }
 }
