@@ -21,6 +21,8 @@ pub struct Sample {
     pub pixels: Vec<u8>,
     /// The caption, cleaned (line breaks are one space, no white space at either end), never empty.
     pub caption: String,
+    /// A flaw of the picture's file that cost no pixel, as a stable word: see [`Rgb::warning`](crate::image::Rgb).
+    pub warning: Option<&'static str>,
 }
 
 /// Why a row cannot be used. `reason` is a stable, machine-readable word such as `truncated`.

@@ -78,7 +78,7 @@ impl Source for Memory {
         if self.misshapen.contains(&row) {
             pixels.pop();
         }
-        Ok(Sample { pixels, caption: self.captions[row].clone() })
+        Ok(Sample { pixels, caption: self.captions[row].clone(), warning: None })
     }
 
     fn describe(&self) -> String {

@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use csv::{ByteRecord, ReaderBuilder};
 
 use super::{BadSample, Sample, Source, SourceError, base64, clean_caption, positioned};
-use crate::image::{DecodeOptions, decode, resize};
+use crate::image::{DecodeOptions, Reject, decode, resize};
 use index::{Entry, Index};
 
 /// How a CSV file is read.
@@ -146,10 +146,10 @@ impl Source for Csv {
             return Err(self.bad(row, "empty_image", detail));
         }
         let bytes = base64::decode(text).map_err(|detail| self.bad(row, "bad_base64", detail))?;
-        let pixels = decode(&bytes, &self.options.decode)
-            .and_then(|picture| resize(&picture, size))
-            .map_err(|reject| self.bad(row, reject.reason, reject.detail))?;
-        Ok(Sample { pixels, caption })
+        let reject = |reject: Reject| self.bad(row, reject.reason, reject.detail);
+        let picture = decode(&bytes, &self.options.decode).map_err(reject)?;
+        let pixels = resize(&picture, size).map_err(reject)?;
+        Ok(Sample { pixels, caption, warning: picture.warning })
     }
 
     fn describe(&self) -> String {

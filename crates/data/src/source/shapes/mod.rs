@@ -85,7 +85,7 @@ impl Source for Shapes {
     }
 
     fn read(&self, row: usize, size: usize) -> Result<Sample, BadSample> {
-        Ok(Sample { pixels: self.picture(row, size), caption: self.scene(row).caption() })
+        Ok(Sample { pixels: self.picture(row, size), caption: self.scene(row).caption(), warning: None })
     }
 
     fn describe(&self) -> String {
