@@ -2,7 +2,7 @@
 mod loader_common;
 
 use loader_common::{Memory, SIZE, Setup, only_batch, pixels};
-use ocelli_data::batch::{LossMode, Padding};
+use ocelli_data::batch::{Batch, Flaw, LossMode, Padding};
 use ocelli_data::tokenizer::UnknownPolicy;
 
 /// Ids: a 0, b 1, c 2, pad 3, end 4 (masked only).
@@ -15,6 +15,8 @@ const ABC: Setup = Setup {
 };
 const P: u32 = 3;
 const E: u32 = 4;
+/// The third row of both losses' tests.
+const CUT: Flaw = Flaw { slot: 2, row: 2, cut: true, replaced: 0, warning: None };
 
 #[test]
 fn masked() {
@@ -41,7 +43,7 @@ fn masked() {
         1., 1., 1., 1., 0.,
         0., 0., 0., 0., 0.,
     ]);
-    assert_eq!((b.tokens_weight, b.real_rows, b.truncated), (10.0, 3, 1));
+    assert_eq!((b.tokens_weight, b.real_rows, b.flaws), (10.0, 3, vec![CUT]));
     assert_eq!(b.sample_index, [0, 1, 2, 3]);
     let images = [pixels(0), pixels(1), pixels(2), vec![0; SIZE * SIZE * 3]].concat();
     assert_eq!(b.images, images);
@@ -64,7 +66,7 @@ fn published() {
         0., 1., 1., 1., 0.,
         0., 0., 0., 0., 0.,
     ]);
-    assert_eq!((b.tokens_weight, b.real_rows, b.truncated), (11.0, 3, 1));
+    assert_eq!((b.tokens_weight, b.real_rows, b.flaws), (11.0, 3, vec![CUT]));
 }
 
 /// Half of the captions are short, so there is a bucket of 7; the batch's longest caption has 3 characters:
@@ -110,9 +112,21 @@ fn unknown_characters_replaced_or_dropped() {
     let setup = Setup { unknown: UnknownPolicy::Replace, ..ABC };
     let b = only_batch(Memory::of(&["aéb", "éé"]), setup, 2);
     assert_eq!(b.tokens[..4], [0, 1, P, P]);
-    assert_eq!((b.replaced, b.real_rows, b.skipped[0].why.reason), (1, 1, "empty_caption"));
+    let replaced = |b: &Batch| b.flaws.iter().map(|f| (f.row, f.replaced)).collect::<Vec<_>>();
+    assert_eq!((replaced(&b), b.real_rows, b.skipped[0].why.reason), (vec![(0, 1)], 1, "empty_caption"));
     let b = only_batch(Memory::of(&["aéb", "éé"]), Setup { vocabulary: "ab?", ..setup }, 2);
-    assert_eq!((b.tokens[..4].to_vec(), b.replaced, b.real_rows), (vec![1, 0, 2, 3], 3, 2));
+    assert_eq!(
+        (b.tokens[..4].to_vec(), replaced(&b), b.real_rows),
+        (vec![1, 0, 2, 3], vec![(0, 1), (1, 2)], 2)
+    );
+}
+
+#[test]
+fn warnings_are_kept_with_their_rows() {
+    let mut source = Memory::of(&["a", "b", "c"]);
+    source.warned.insert(1);
+    let flaw = Flaw { slot: 1, row: 1, cut: false, replaced: 0, warning: Some("odd") };
+    assert_eq!(only_batch(source, ABC, 3).flaws, [flaw]);
 }
 
 #[test]

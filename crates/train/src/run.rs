@@ -139,8 +139,8 @@ impl Run<'_> {
         self.position = loaded.next;
         self.epoch = loaded.position.epoch;
         self.skips.add("training", &batch.skipped)?;
-        self.summary.truncated += batch.truncated as u64;
-        self.summary.replaced += batch.replaced as u64;
+        self.summary.truncated += batch.flaws.iter().filter(|f| f.cut).count() as u64;
+        self.summary.replaced += batch.flaws.iter().map(|f| f.replaced as u64).sum::<u64>();
         self.window.add(batch.real_rows as u64, waiting, working);
         self.whole.add(batch.real_rows as u64, waiting, working);
         if self.config().trainer.log_verbose {

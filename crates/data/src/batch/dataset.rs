@@ -9,7 +9,7 @@ use thiserror::Error;
 
 use super::lengths::{Lengths, TextLength};
 use super::text::{Layout, LossMode, Text};
-use crate::source::{BadSample, Source};
+use crate::source::{BadSample, Sample, Source};
 use crate::tokenizer::Tokenizer;
 
 /// A source, and how its rows become rows of a batch.
@@ -43,6 +43,7 @@ pub(crate) struct Row {
     pub(crate) pixels: Vec<u8>,
     pub(crate) text: Text,
     pub(crate) replaced: usize,
+    pub(crate) warning: Option<&'static str>,
 }
 
 thread_local! {
@@ -149,7 +150,8 @@ impl Dataset {
             );
             return Err(self.bad(row, "caption_changed", detail));
         }
-        Ok(Row { pixels: sample.pixels, text: Text { ids, cut }, replaced: encoded.replaced })
+        let Sample { pixels, warning, .. } = sample;
+        Ok(Row { pixels, text: Text { ids, cut }, replaced: encoded.replaced, warning })
     }
 
     fn bad(&self, row: usize, reason: &'static str, detail: String) -> BadSample {

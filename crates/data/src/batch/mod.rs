@@ -30,6 +30,21 @@ pub struct Skipped {
     pub why: BadSample,
 }
 
+/// A row that was used and has something to count.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Flaw {
+    /// Which row of the batch.
+    pub slot: usize,
+    /// Its row number in the source.
+    pub row: usize,
+    /// Its caption was cut to the length limit.
+    pub cut: bool,
+    /// Characters of its caption that were replaced or dropped because the vocabulary lacks them.
+    pub replaced: usize,
+    /// A flaw of its picture: see [`Sample::warning`](crate::source::Sample).
+    pub warning: Option<&'static str>,
+}
+
 /// One rank's share of a global batch. Shapes: `B` = [`rows`](Self::rows), `T` = [`text_len`](Self::text_len),
 /// `S` = [`size`](Self::size); all arrays are row-major.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -54,12 +69,10 @@ pub struct Batch {
     pub tokens_weight: f32,
     /// Rows with a usable sample. With `skipped` they make up the rows drawn; the others are absent.
     pub real_rows: usize,
-    /// Captions that were cut to the length limit.
-    pub truncated: usize,
-    /// Characters that were replaced or dropped because the vocabulary lacks them.
-    pub replaced: usize,
     /// The rows that could not be used, in order.
     pub skipped: Vec<Skipped>,
+    /// The usable rows that are not quite as they should be, in order.
+    pub flaws: Vec<Flaw>,
 }
 
 /// The memory for a batch could not be had.
@@ -90,19 +103,22 @@ impl Batch {
         resize(&mut self.weights, places).ok_or(none)?;
         resize(&mut self.sample_index, rows).ok_or(none)?;
         self.skipped.clear();
+        self.flaws.clear();
         (self.rows, self.text_len, self.size) = (rows, text_len, size);
-        (self.tokens_weight, self.real_rows, self.truncated, self.replaced) = (0.0, 0, 0, 0);
+        (self.tokens_weight, self.real_rows) = (0.0, 0);
         Ok(())
     }
 
-    /// Puts a usable sample into row `slot`.
-    pub(crate) fn put(&mut self, slot: usize, row: &Row, layout: &Layout) {
+    /// Puts a usable sample, the source's `row`, into row `slot`.
+    pub(crate) fn put(&mut self, slot: usize, row: usize, read: &Row, layout: &Layout) {
         let (image, tokens, targets, weights) = self.row_mut(slot);
-        image.copy_from_slice(&row.pixels);
-        layout.fill(&row.text, tokens, targets, weights);
+        image.copy_from_slice(&read.pixels);
+        layout.fill(&read.text, tokens, targets, weights);
         self.real_rows += 1;
-        self.truncated += usize::from(row.text.cut);
-        self.replaced += row.replaced;
+        let (cut, replaced, warning) = (read.text.cut, read.replaced, read.warning);
+        if cut || replaced > 0 || warning.is_some() {
+            self.flaws.push(Flaw { slot, row, cut, replaced, warning });
+        }
     }
 
     /// Makes row `slot` count for nothing.
@@ -126,6 +142,7 @@ impl Batch {
     /// To be called when every row is filled: what depends on all of them.
     pub(crate) fn finish(&mut self) {
         self.skipped.sort_by_key(|s| s.slot);
+        self.flaws.sort_by_key(|f| f.slot);
         // A sum of ones: exact up to 2^24 places.
         self.tokens_weight = self.weights.iter().sum();
     }

@@ -53,7 +53,7 @@ impl Job {
         let read = dataset.read(row, self.layout.length);
         let mut batch = self.batch.lock().unwrap_or_else(PoisonError::into_inner);
         match read {
-            Ok(read) => batch.put(slot, &read, &self.layout),
+            Ok(read) => batch.put(slot, row, &read, &self.layout),
             Err(why) => {
                 batch.blank(slot, &self.layout);
                 batch.skipped.push(Skipped { slot, row, why });

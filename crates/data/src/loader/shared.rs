@@ -43,7 +43,7 @@ struct Entry {
 }
 
 enum Work {
-    Plan(Position, Batch),
+    Plan(Position, Box<Batch>),
     Fill(Arc<Job>, usize),
 }
 
@@ -142,13 +142,13 @@ impl Shared {
             return None;
         }
         state.planning = true;
-        Some(Work::Plan(state.cursor, state.free.pop().unwrap_or_default()))
+        Some(Work::Plan(state.cursor, Box::new(state.free.pop().unwrap_or_default())))
     }
 
     fn run(&self, work: Work) {
         match work {
             Work::Plan(position, buffers) => {
-                let job = Job::plan(&self.dataset, &self.sampler, position, buffers);
+                let job = Job::plan(&self.dataset, &self.sampler, position, *buffers);
                 let mut state = self.lock();
                 state.planning = false;
                 match job {

@@ -24,6 +24,8 @@ pub struct Memory {
     pub panics: BTreeSet<usize>,
     /// Rows whose picture has a wrong number of bytes.
     pub misshapen: BTreeSet<usize>,
+    /// Rows with a warning.
+    pub warned: BTreeSet<usize>,
     /// Added to what `caption_chars` tells.
     pub lie: isize,
     /// `caption_chars` panics for the rows that panic, too.
@@ -78,7 +80,11 @@ impl Source for Memory {
         if self.misshapen.contains(&row) {
             pixels.pop();
         }
-        Ok(Sample { pixels, caption: self.captions[row].clone(), warning: None })
+        Ok(Sample {
+            pixels,
+            caption: self.captions[row].clone(),
+            warning: self.warned.contains(&row).then_some("odd"),
+        })
     }
 
     fn describe(&self) -> String {
