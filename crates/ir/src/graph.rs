@@ -180,6 +180,11 @@ impl Graph {
         self.outputs.push((name.to_string(), value));
     }
 
+    /// Takes back the named results: what was declared for passes to find is not read by the host.
+    pub fn take_outputs(&mut self) -> Vec<(String, Value)> {
+        std::mem::take(&mut self.outputs)
+    }
+
     /// The op that makes a value.
     pub fn producer(&self, v: Value) -> &Node {
         &self.nodes[self.values[v.index()].node]

@@ -23,6 +23,7 @@
 //! | 14. **Times** come from the device, printed late; a loss that is no number stops a run within one report. | [`SlotKind::Ring`] |
 //! | 15. Low-precision kernels are judged against f64 on the rounded inputs. | [`mod@reference`], generic over f32 and f64 |
 //! | 16. No kernel, pass or op knows a model or a size. | this crate has no constant of a model |
+mod cut;
 pub mod dropout;
 mod dtype;
 pub mod executor;
@@ -36,6 +37,7 @@ mod shape;
 pub mod state;
 pub mod tensor;
 
+pub use cut::Cut;
 pub use dtype::DType;
 pub use graph::{Graph, GraphError, Node, Value, ValueInfo};
 pub use ops::Op;

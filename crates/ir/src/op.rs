@@ -4,7 +4,7 @@
 use crate::ops::Op;
 use crate::rng::Stream;
 use crate::tensor::{Data, Real, Tensor};
-use crate::{DType, Graph, GraphError, TensorType, Value, View};
+use crate::{Cut, DType, Graph, GraphError, TensorType, Value, View};
 use std::fmt::Debug;
 
 /// Types of the outputs, or why the inputs do not fit (with the shapes found).
@@ -46,6 +46,12 @@ pub trait OpDef: Clone + Debug + PartialEq {
 
     /// If the outputs are views of the first input: where their elements lie. No launch is made then.
     fn alias(&self, _input: &View) -> Option<Vec<View>> {
+        None
+    }
+
+    /// If only the part `cut` of the first output is needed: the part of each input that is needed then, where
+    /// `None` is all of it. The same op, given those parts, computes that part. No answer: all of every input.
+    fn narrow(&self, _cut: &Cut, _inputs: &[&TensorType], _output: &TensorType) -> Option<Vec<Option<Cut>>> {
         None
     }
 

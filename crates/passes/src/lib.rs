@@ -3,8 +3,9 @@
 pub mod autodiff;
 pub mod memory;
 pub mod pipeline;
+pub mod row_slice;
 pub mod schedule;
 pub mod simplify;
 pub mod verify;
 
-pub use pipeline::{CompileError, compile};
+pub use pipeline::{CompileError, Options, PassCx, Stage, compile};

@@ -81,7 +81,7 @@ impl Captioner<'_> {
         how: &Sampling,
         first: usize,
     ) -> Result<Vec<Caption>, EngineError> {
-        let (width, side) = (self.engine.caption_batch(), self.engine.model().img_size);
+        let (width, side) = (self.engine.caption_batch(), self.engine.model().picture_side());
         let limit = self.limit.min(self.engine.caption_limit());
         let prompt = &prompt[..prompt.len().min(limit)];
         let mut images = pictures.concat();

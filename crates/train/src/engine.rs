@@ -5,10 +5,10 @@
 
 use crate::program::{self, Optimizer, Pictures, RING_ROWS, RunSlots, Size};
 use ocelli_data::batch::Batch;
-use ocelli_ir::executor::{ExecError, Executor, Program, State};
+use ocelli_ir::executor::{ExecError, Executor, Program, State, Target};
 use ocelli_ir::{Graph, SlotId, StateSpec};
-use ocelli_models::seemore::SeemoreConfig;
-use ocelli_passes::{CompileError, compile};
+use ocelli_models::Model;
+use ocelli_passes::{CompileError, Options, PassCx, Stage, pipeline};
 use std::collections::HashMap;
 use std::sync::Arc;
 use thiserror::Error;
@@ -39,7 +39,7 @@ enum Kind {
     Train(Size),
     Evaluate(Size),
     Prefill(Size),
-    Decode(usize),
+    Decode,
 }
 
 /// Room for captioning: it decides the size of the cache of keys and values.
@@ -81,12 +81,19 @@ impl StepMetrics {
 pub struct Engine {
     #[debug(skip)]
     executor: Arc<dyn Executor>,
-    model: SeemoreConfig,
-    optimizer: Option<Optimizer>,
+    make: Make,
     slots: RunSlots,
     spec: Arc<StateSpec>,
     state: Box<dyn State>,
     programs: HashMap<Kind, Box<dyn Program>>,
+}
+
+/// What programs are made from.
+#[derive(Debug)]
+struct Make {
+    model: Box<dyn Model>,
+    optimizer: Option<Optimizer>,
+    options: Options,
     captions: Captions,
 }
 
@@ -96,38 +103,32 @@ impl Engine {
     /// If the model cannot be built or the memory cannot be had.
     pub fn new(
         executor: Arc<dyn Executor>,
-        model: SeemoreConfig,
+        model: impl Model + 'static,
         optimizer: Option<Optimizer>,
         seed: u64,
         captions: Captions,
     ) -> Result<Self, EngineError> {
+        let captions = Captions { positions: captions.positions.clamp(2, model.max_places()), ..captions };
+        let make = Make { model: Box::new(model), optimizer, options: Options::default(), captions };
         // Building one program of each kind names every slot; other sizes add none.
         let mut spec = StateSpec::default();
-        let size = Size { batch: 1, text: 1 };
-        if let Some(optimizer) = &optimizer {
-            program::train(&mut spec, &model, size, Pictures::Bytes, optimizer)?;
+        let small = Size { batch: 1, text: 1 };
+        let kinds = [Kind::Prefill(Size { batch: captions.side_by_side, text: 1 }), Kind::Decode];
+        for kind in make.optimizer.iter().map(|_| Kind::Train(small)).chain(kinds) {
+            make.graph(kind, &mut spec, executor.target())?;
         }
-        let captions = Captions { positions: captions.positions.clamp(2, model.max_positions), ..captions };
-        program::prefill(
-            &mut spec,
-            &model,
-            Size { batch: captions.side_by_side, text: 1 },
-            captions.positions,
-        )?;
-        program::decode(&mut spec, &model, captions.side_by_side, captions.positions)?;
         let slots = RunSlots::declare(&mut spec).map_err(EngineError::StateGrew)?;
         let spec = Arc::new(spec);
         let state = executor.new_state(&spec, seed)?;
-        let mut engine =
-            Self { executor, model, optimizer, slots, spec, state, programs: HashMap::new(), captions };
+        let mut engine = Self { executor, make, slots, spec, state, programs: HashMap::new() };
         let seed = [seed as u32, (seed >> 32) as u32];
         engine.write(slots.seed, bytemuck::cast_slice(&seed))?;
         Ok(engine)
     }
 
-    /// The model's sizes.
-    pub fn model(&self) -> &SeemoreConfig {
-        &self.model
+    /// The model.
+    pub fn model(&self) -> &dyn Model {
+        &*self.make.model
     }
 
     /// The slots of the state.
@@ -142,12 +143,12 @@ impl Engine {
 
     /// Pictures captioned side by side.
     pub fn caption_batch(&self) -> usize {
-        self.captions.side_by_side
+        self.make.captions.side_by_side
     }
 
     /// Longest caption in tokens.
     pub fn caption_limit(&self) -> usize {
-        self.captions.positions - 1
+        self.make.captions.positions - 1
     }
 
     /// Sets the learning rate before its schedule.
@@ -212,7 +213,7 @@ impl Engine {
     /// If the program cannot be compiled or run.
     pub fn decode(&mut self, tokens: &[u32], at: usize) -> Result<Vec<f32>, EngineError> {
         let at = (at as u32).to_le_bytes();
-        let program = self.run(Kind::Decode(self.caption_batch()), &[bytemuck::cast_slice(tokens), &at])?;
+        let program = self.run(Kind::Decode, &[bytemuck::cast_slice(tokens), &at])?;
         Ok(floats(&program.output(0)?))
     }
 
@@ -276,35 +277,45 @@ impl Engine {
             return Ok(());
         }
         let mut spec = (*self.spec).clone();
-        let (name, graph) = self.build(kind, &mut spec)?;
+        let (name, graph) = self.make.graph(kind, &mut spec, self.executor.target())?;
         if spec != *self.spec {
             return Err(EngineError::StateGrew(name));
         }
-        let plan = compile(&name, graph, &self.spec, self.executor.target())?;
+        let plan = pipeline::plan(&name, &graph, &self.spec, self.executor.target())?;
         self.programs.insert(kind, self.executor.load(plan)?);
         Ok(())
     }
+}
 
-    fn build(&self, kind: Kind, spec: &mut StateSpec) -> Result<(String, Graph), EngineError> {
-        let model = &self.model;
+impl Make {
+    /// The name and the graph of a program, behind all passes.
+    fn graph(
+        &self,
+        kind: Kind,
+        spec: &mut StateSpec,
+        target: &dyn Target,
+    ) -> Result<(String, Graph), EngineError> {
+        let mut cx = PassCx { options: self.options, ..PassCx::new(spec, target) };
+        let (model, places) = (&*self.model, self.captions.positions);
         let sized = |name: &str, s: Size| format!("{name}[B={},T={}]", s.batch, s.text);
-        Ok(match kind {
+        let (name, graph) = match kind {
             Kind::Train(size) => {
                 let misuse =
                     |message: &str| ExecError::Misuse { program: "train".into(), message: message.into() };
                 let optimizer = self.optimizer.as_ref().ok_or_else(|| misuse("it has no optimizer"))?;
-                (sized("train", size), program::train(spec, model, size, Pictures::Bytes, optimizer)?)
+                (sized("train", size), program::train(&mut cx, model, size, Pictures::Bytes, optimizer)?)
             }
             Kind::Evaluate(size) => {
-                (sized("evaluate", size), program::evaluate(spec, model, size, Pictures::Bytes)?)
+                (sized("evaluate", size), program::evaluate(&mut cx, model, size, Pictures::Bytes)?)
             }
-            Kind::Prefill(size) => {
-                (sized("prefill", size), program::prefill(spec, model, size, self.captions.positions)?)
+            Kind::Prefill(size) => (sized("prefill", size), program::prefill(&mut cx, model, size, places)?),
+            Kind::Decode => {
+                let batch = self.captions.side_by_side;
+                (format!("decode[B={batch}]"), program::decode(&mut cx, model, batch, places)?)
             }
-            Kind::Decode(batch) => {
-                (format!("decode[B={batch}]"), program::decode(spec, model, batch, self.captions.positions)?)
-            }
-        })
+        };
+        let graph = pipeline::run(Stage::Whole, &name, graph, &mut cx)?;
+        Ok((name, graph))
     }
 }
 

@@ -10,16 +10,17 @@ mod schedule;
 mod slots;
 
 pub use generate::{decode, prefill};
-pub use loss::{Inputs, Pictures, evaluate};
+pub use loss::{Inputs, Pictures};
 pub use optimizer::{Optimizer, OptimizerKind};
 pub use schedule::{Decay, Schedule};
 pub use slots::{COLUMNS, RING_ROWS, RunSlots};
 
 use ocelli_ir::ops::{Concat, Increment, UpdateSlice};
-use ocelli_ir::{DType, Graph, GraphError, SlotId, SlotKind, StateSpec, Value};
+use ocelli_ir::{DType, Graph, GraphError, Op, SlotId, SlotKind, StateSpec, Value};
+use ocelli_models::Model;
 use ocelli_models::nn::{Context, DropoutKeys, Mode};
-use ocelli_models::seemore::SeemoreConfig;
 use ocelli_passes::autodiff::{Wanted, gradients};
+use ocelli_passes::{CompileError, PassCx, Stage, pipeline};
 
 /// Sizes of a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -35,30 +36,28 @@ pub struct Size {
 /// # Errors
 /// If the sizes do not fit the model, or a parameter is not reached by the loss.
 pub fn train(
-    state: &mut StateSpec,
-    model: &SeemoreConfig,
+    cx: &mut PassCx<'_>,
+    model: &dyn Model,
     size: Size,
     pictures: Pictures,
     optimizer: &Optimizer,
-) -> Result<Graph, GraphError> {
+) -> Result<Graph, CompileError> {
     let mut g = Graph::new();
-    let slots = RunSlots::declare(state).map_err(|m| g.error("state", m))?;
+    let slots = RunSlots::declare(cx.state).map_err(|m| g.error("state", m))?;
     let inputs = Inputs::declare(&mut g, model, size, pictures);
     let samples = inputs.samples;
-    let (seed, step) = (g.read(state, slots.seed), g.read(state, slots.step));
+    let (seed, step) = (g.read(cx.state, slots.seed), g.read(cx.state, slots.step));
     let mode = Mode::Train(DropoutKeys { seed, step, samples });
-    let mut cx = Context::new(&mut g, state, mode);
-    let (loss, weight) = loss::loss(&mut cx, model, &inputs)?;
-    let parameters = std::mem::take(&mut cx.parameters);
-    demand_all(&g, state, &parameters)?;
-
+    let (mut g, loss, weight) = forward(g, cx, model, &inputs, mode)?;
+    let parameters = parameters(&g, cx.state)?;
     let one = g.constant(1.0, DType::F32);
-    let grads = parameter_gradients(&mut g, state, &parameters, loss, one)?;
+    let grads = parameter_gradients(&mut g, cx.state, &parameters, loss, one)?;
+    cx.show("autodiff", &g);
     let updated: Vec<_> =
         parameters.into_iter().zip(grads).map(|((slot, value), grad)| (slot, value, grad)).collect();
     g.enter("optimizer");
-    let applied = optimizer::apply(&mut g, state, &slots, optimizer, &updated, weight)?;
-    record(&mut g, state, &slots, [loss, weight, applied.norm, applied.lr])?;
+    let applied = optimizer::apply(&mut g, cx.state, &slots, optimizer, &updated, weight)?;
+    record(&mut g, cx.state, &slots, [loss, weight, applied.norm, applied.lr])?;
     g.leave();
     Ok(g)
 }
@@ -69,23 +68,59 @@ pub fn train(
 /// # Errors
 /// If the sizes do not fit the model, or a parameter is not reached by the loss.
 pub fn mean_gradients(
-    state: &mut StateSpec,
-    model: &SeemoreConfig,
+    cx: &mut PassCx<'_>,
+    model: &dyn Model,
     size: Size,
     pictures: Pictures,
-) -> Result<Graph, GraphError> {
+) -> Result<Graph, CompileError> {
     let mut g = Graph::new();
     let inputs = Inputs::declare(&mut g, model, size, pictures);
-    let mut cx = Context::new(&mut g, state, Mode::Eval);
-    let (loss, weight) = loss::loss(&mut cx, model, &inputs)?;
-    let parameters = std::mem::take(&mut cx.parameters);
+    let (mut g, loss, weight) = forward(g, cx, model, &inputs, Mode::Eval)?;
+    let parameters = parameters(&g, cx.state)?;
     let one = g.constant(1.0, DType::F32);
     let seed = g.div(one, weight)?;
-    let grads = parameter_gradients(&mut g, state, &parameters, loss, seed)?;
+    let grads = parameter_gradients(&mut g, cx.state, &parameters, loss, seed)?;
     g.output("loss", loss);
     g.output("weight", weight);
-    parameters.iter().zip(grads).for_each(|((slot, _), grad)| g.output(&state.get(*slot).name, grad));
+    parameters.iter().zip(grads).for_each(|((slot, _), grad)| g.output(&cx.state.get(*slot).name, grad));
     Ok(g)
+}
+
+/// Evaluation: outputs `loss` (sum) and `weight`, with dropout off.
+///
+/// # Errors
+/// If the sizes do not fit the model.
+pub fn evaluate(
+    cx: &mut PassCx<'_>,
+    model: &dyn Model,
+    size: Size,
+    pictures: Pictures,
+) -> Result<Graph, CompileError> {
+    let mut g = Graph::new();
+    let inputs = Inputs::declare(&mut g, model, size, pictures);
+    let (mut g, loss, weight) = forward(g, cx, model, &inputs, Mode::Eval)?;
+    g.output("loss", loss);
+    g.output("weight", weight);
+    Ok(g)
+}
+
+/// The forward part of a program, behind its passes: the graph, the summed loss and its weight.
+fn forward(
+    mut g: Graph,
+    cx: &mut PassCx<'_>,
+    model: &dyn Model,
+    inputs: &Inputs,
+    mode: Mode,
+) -> Result<(Graph, Value, Value), CompileError> {
+    let (loss, weight) = loss::loss(&mut Context::new(&mut g, cx.state, mode), model, inputs)?;
+    // Passes make a new graph: what is looked for behind them needs a name.
+    g.output("loss", loss);
+    g.output("weight", weight);
+    let mut g = pipeline::run(Stage::Forward, "loss", g, cx)?;
+    match g.take_outputs()[..] {
+        [(_, loss), (_, weight)] => Ok((g, loss, weight)),
+        _ => Err(g.error("loss", "a pass lost an output").into()),
+    }
 }
 
 /// The gradients of `loss` times `seed` with respect to parameters (slot and value), in their order.
@@ -101,16 +136,27 @@ fn parameter_gradients(
     gradients(g, loss, seed, &wanted)
 }
 
-/// A parameter of the state that this program does not even read would never be trained.
-fn demand_all(g: &Graph, state: &StateSpec, used: &[(SlotId, Value)]) -> Result<(), GraphError> {
-    let unused =
-        state.iter().find(|(id, s)| s.kind == SlotKind::Parameter && !used.iter().any(|(u, _)| u == id));
-    match unused {
+/// The parameters that a program reads: slot and value.
+///
+/// # Errors
+/// If the state has a parameter that is not among them: it would never be trained.
+fn parameters(g: &Graph, state: &StateSpec) -> Result<Vec<(SlotId, Value)>, GraphError> {
+    let read: Vec<(SlotId, Value)> = (g.nodes().iter())
+        .filter_map(|node| match &node.op {
+            Op::StateRead(op) if state.get(op.slot).kind == SlotKind::Parameter => {
+                Some((op.slot, node.outputs[0]))
+            }
+            _ => None,
+        })
+        .collect();
+    let unread =
+        state.iter().find(|(id, s)| s.kind == SlotKind::Parameter && !read.iter().any(|(r, _)| r == id));
+    match unread {
         Some((_, s)) => Err(g.error(
             "train",
             format!("the loss does not depend on parameter '{}': it would never be trained", s.name),
         )),
-        None => Ok(()),
+        None => Ok(read),
     }
 }
 

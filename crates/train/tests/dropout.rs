@@ -1,7 +1,7 @@
 //! Dropout in a whole training step: the CPU executor drops the elements that the reference evaluation drops,
 //! and which these are depends on the sample, not on the batch it sits in.
 
-use ocelli_cpu::CpuExecutor;
+use ocelli_cpu::{CpuExecutor, CpuTarget};
 use ocelli_ir::executor::Executor;
 use ocelli_ir::op::{Fill, Gen};
 use ocelli_ir::reference::{RefState, evaluate};
@@ -9,7 +9,7 @@ use ocelli_ir::tensor::{Data, Tensor};
 use ocelli_ir::{DType, Graph, Op, StateSpec, TensorType};
 use ocelli_models::nn::Residual;
 use ocelli_models::seemore::SeemoreConfig;
-use ocelli_passes::compile;
+use ocelli_passes::{PassCx, compile};
 use ocelli_testkit::host::{bytes, floats};
 use ocelli_testkit::tolerance::relative_difference;
 use ocelli_train::program::{self, Optimizer, Pictures, Size};
@@ -38,7 +38,9 @@ fn losses(rows: &[usize], text: usize, seed: u32, step: u32) -> (f64, f64) {
     let mut state = StateSpec::default();
     let size = Size { batch: rows.len(), text };
     let optimizer = Optimizer { clip: Some(1.0), ..Optimizer::ADAM };
-    let graph = program::train(&mut state, &MODEL, size, Pictures::Bytes, &optimizer).unwrap();
+    let graph =
+        program::train(&mut PassCx::new(&mut state, &CpuTarget), &MODEL, size, Pictures::Bytes, &optimizer)
+            .unwrap();
     let spec = Arc::new(state);
     let contents = |name: &str, ty: &TensorType| match name {
         "dropout.seed" => Tensor::u32([2], vec![seed, 7]),

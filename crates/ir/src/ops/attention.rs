@@ -9,7 +9,7 @@ use crate::dropout::Dropout;
 use crate::op::{Fill, Gen, Gradients, Inferred, OpDef, Sample, Vjp};
 use crate::ops::AttentionGrad;
 use crate::tensor::{Real, Tensor};
-use crate::{TensorType, Value};
+use crate::{Cut, TensorType, Value};
 
 /// Inputs q `[B, Tq, H, D]`, k and v `[B, Tk, G, D]` with H a multiple of G (query head h reads key head
 /// `h / (H / G)`); then, if `kv_len`, the number of valid keys u32 `[B]`; then, if `dropout`, seed u32 `[2]`,
@@ -216,5 +216,13 @@ impl OpDef for Attention {
             let pairs = (e.b * e.h * e.tq * e.tk) as u64 / if self.causal { 2 } else { 1 };
             pairs * (4 * e.d as u64 + 12)
         })
+    }
+
+    fn narrow(&self, cut: &Cut, inputs: &[&TensorType], output: &TensorType) -> Option<Vec<Option<Cut>>> {
+        // Queries do not see each other. A causal mask and dropout count them from 0.
+        let queries = cut.axis(&output.shape) == Some(1) && !self.causal;
+        let mut parts = vec![None; inputs.len()];
+        parts[0] = Some(*cut);
+        (queries && (cut.start == 0 || self.dropout.is_none())).then_some(parts)
     }
 }

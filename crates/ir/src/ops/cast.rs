@@ -1,9 +1,9 @@
 //! `cast`: the same numbers in another dtype. Mixed precision is made of these, by a pass.
 
-use super::common::{arity, per_output};
+use super::common::{arity, narrow_elements, per_output};
 use crate::op::{Fill, Gen, Gradients, Inferred, OpDef, Sample, Vjp};
 use crate::tensor::{Data, Real, Tensor};
-use crate::{DType, Graph, GraphError, TensorType, Value};
+use crate::{Cut, DType, Graph, GraphError, TensorType, Value};
 
 /// Converts to `to`: floats round to nearest even; integers become floats.
 #[derive(Clone, Debug, PartialEq)]
@@ -52,6 +52,10 @@ impl OpDef for Cast {
 
     fn flops(&self, _: &[&TensorType], outputs: &[&TensorType]) -> u64 {
         per_output(outputs, 1)
+    }
+
+    fn narrow(&self, cut: &Cut, inputs: &[&TensorType], output: &TensorType) -> Option<Vec<Option<Cut>>> {
+        narrow_elements(cut, inputs, output)
     }
 }
 

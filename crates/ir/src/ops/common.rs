@@ -3,7 +3,7 @@
 use crate::op::{Fill, Gen, Gradients, Inferred, Sample, Vjp};
 use crate::ops::{Op, ReduceSum, Reshape};
 use crate::tensor::{Data, Real, Tensor};
-use crate::{Graph, GraphError, TensorType, Value, View};
+use crate::{Cut, Graph, GraphError, TensorType, Value, View};
 
 /// Checks the number of inputs.
 pub fn arity(inputs: &[&TensorType], n: usize) -> Result<(), String> {
@@ -52,6 +52,21 @@ pub fn eval_binary<R: Real>(inputs: &[&Tensor<R>], f: impl Fn(R, R) -> R) -> Vec
 pub fn eval_unary<R: Real>(inputs: &[&Tensor<R>], f: impl Fn(R) -> R) -> Vec<Tensor<R>> {
     let data = inputs[0].as_real().iter().map(|&x| f(x)).collect();
     vec![Tensor { shape: inputs[0].shape.clone(), data: Data::Real(data) }]
+}
+
+/// Parts of the inputs that a part of the result of an element-wise op needs.
+pub fn narrow_elements(cut: &Cut, inputs: &[&TensorType], output: &TensorType) -> Option<Vec<Option<Cut>>> {
+    inputs.iter().map(|ty| cut.broadcast(&ty.shape, &output.shape)).collect()
+}
+
+/// Parts of the inputs that a part of the rows of the result needs, where each row is made of the same row of the
+/// first input and all of the others.
+pub fn narrow_rows(cut: &Cut, inputs: &[&TensorType], output: &TensorType) -> Option<Vec<Option<Cut>>> {
+    let (_, from) = output.shape.rows();
+    let (_, to) = inputs[0].shape.rows();
+    let mut parts = vec![None; inputs.len()];
+    parts[0] = Some(cut.rows(from, to)?);
+    Some(parts)
 }
 
 /// Sums `grad` down to the shape of an input that was broadcast.

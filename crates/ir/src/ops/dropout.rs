@@ -5,7 +5,7 @@ use super::common::{arity, exact, float, per_output};
 use crate::dropout::Dropout;
 use crate::op::{Fill, Gen, Gradients, Inferred, OpDef, Sample, Vjp};
 use crate::tensor::{Data, Real, Tensor};
-use crate::TensorType;
+use crate::{Cut, TensorType};
 
 /// Inputs x `[B, .., C]`, seed u32 `[2]`, step u32 `[]`, sample u32 `[B]`. Output like x: kept elements times
 /// `1 / (1 - p)`, others 0. The coordinates of an element are row = its index in the middle axes flattened,
@@ -76,5 +76,12 @@ impl OpDef for DropoutOp {
 
     fn flops(&self, _: &[&TensorType], outputs: &[&TensorType]) -> u64 {
         per_output(outputs, 8)
+    }
+
+    fn narrow(&self, cut: &Cut, inputs: &[&TensorType], output: &TensorType) -> Option<Vec<Option<Cut>>> {
+        // Decisions are keyed by the row, counted over the axes between batch and columns: a range from 0 of the first of
+        // these keeps the rows' numbers.
+        let first = cut.start == 0 && cut.axis(&output.shape) == Some(1) && output.shape.len() > 2;
+        first.then(|| vec![Some(*cut), None, None, None].into_iter().take(inputs.len()).collect())
     }
 }

@@ -1,9 +1,9 @@
 //! `gelu`: The exact GELU, `x / 2 (1 + erf(x / sqrt 2))` (Hendrycks and Gimpel 2016), not its tanh approximation.
 
-use super::common::{eval_unary, infer_unary, per_output, sample_unary};
+use super::common::{eval_unary, infer_unary, narrow_elements, per_output, sample_unary};
 use crate::op::{Fill, Gen, Gradients, Inferred, OpDef, Sample, Vjp};
 use crate::tensor::{Real, Tensor};
-use crate::{Graph, GraphError, TensorType, Value};
+use crate::{Cut, Graph, GraphError, TensorType, Value};
 
 /// The exact GELU, `x / 2 (1 + erf(x / sqrt 2))` (Hendrycks and Gimpel 2016), not its tanh approximation.
 #[derive(Clone, Debug, PartialEq)]
@@ -31,6 +31,10 @@ impl OpDef for Gelu {
 
     fn flops(&self, _: &[&TensorType], outputs: &[&TensorType]) -> u64 {
         per_output(outputs, 12)
+    }
+
+    fn narrow(&self, cut: &Cut, inputs: &[&TensorType], output: &TensorType) -> Option<Vec<Option<Cut>>> {
+        narrow_elements(cut, inputs, output)
     }
 }
 

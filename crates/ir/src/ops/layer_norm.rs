@@ -1,10 +1,10 @@
 //! `layer_norm`: zero mean and unit variance along the last axis, then scale and shift (Ba et al. 2016).
 
-use super::common::{arity, exact, float, per_output};
+use super::common::{arity, exact, float, narrow_rows, per_output};
 use crate::op::{Fill, Gen, Gradients, Inferred, OpDef, Sample, Vjp};
 use crate::ops::LayerNormGrad;
 use crate::tensor::{Data, Real, Tensor};
-use crate::{Graph, GraphError, TensorType, Value};
+use crate::{Cut, Graph, GraphError, TensorType, Value};
 
 /// Inputs x `[.., C]`, gamma `[C]`, beta `[C]`. Outputs y like x, and the f32 statistics mean and
 /// 1 / sqrt(variance + eps), one per row, which the gradient reads.
@@ -67,6 +67,10 @@ impl OpDef for LayerNorm {
 
     fn flops(&self, _: &[&TensorType], outputs: &[&TensorType]) -> u64 {
         per_output(outputs, 8)
+    }
+
+    fn narrow(&self, cut: &Cut, inputs: &[&TensorType], output: &TensorType) -> Option<Vec<Option<Cut>>> {
+        narrow_rows(cut, inputs, output)
     }
 }
 

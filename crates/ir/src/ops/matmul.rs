@@ -1,10 +1,10 @@
 //! `matmul`: matrix products, single or batched, with an optional bias; always accumulated in f32 or wider.
 
-use super::common::float;
+use super::common::{float, narrow_rows};
 use crate::op::{Fill, Gen, Gradients, Inferred, OpDef, Sample, Vjp};
 use crate::ops::ReduceSum;
 use crate::tensor::{Data, Real, Tensor};
-use crate::{Graph, GraphError, TensorType, Value};
+use crate::{Cut, Graph, GraphError, TensorType, Value};
 
 /// `op(a) op(b) + bias`, where `op` transposes the last two axes if asked.
 ///
@@ -137,6 +137,11 @@ impl OpDef for MatMul {
 
     fn flops(&self, inputs: &[&TensorType], _: &[&TensorType]) -> u64 {
         self.extents(&inputs[0].shape, &inputs[1].shape).map_or(0, |e| 2 * (e.batch * e.m * e.n * e.k) as u64)
+    }
+
+    fn narrow(&self, cut: &Cut, inputs: &[&TensorType], output: &TensorType) -> Option<Vec<Option<Cut>>> {
+        // Rows of the product are rows of `a`; a transposed or batched `a` has none of its own.
+        if self.ta || inputs[0].shape.len() > 2 { None } else { narrow_rows(cut, inputs, output) }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use crate::op::{Gen, Gradients, Inferred, OpDef, Sample, Vjp};
 use crate::tensor::{Real, Tensor};
-use crate::{TensorType, View};
+use crate::{Cut, TensorType, View};
 use std::fmt;
 
 mod common;
@@ -52,6 +52,10 @@ macro_rules! registry {
             /// Views of the first input that the outputs are, see [`OpDef::alias`].
             pub fn alias(&self, input: &View) -> Option<Vec<View>> {
                 match self { $(Op::$name(op) => op.alias(input)),* }
+            }
+            /// Parts of the inputs that a part of the first output needs, see [`OpDef::narrow`].
+            pub fn narrow(&self, cut: &Cut, inputs: &[&TensorType], output: &TensorType) -> Option<Vec<Option<Cut>>> {
+                match self { $(Op::$name(op) => op.narrow(cut, inputs, output)),* }
             }
             /// (output, input) pairs that may share memory.
             pub fn in_place(&self) -> &'static [(usize, usize)] {

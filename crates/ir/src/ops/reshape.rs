@@ -3,7 +3,7 @@
 use super::common::arity;
 use crate::op::{Fill, Gen, Gradients, Inferred, OpDef, Sample, Vjp};
 use crate::tensor::{Real, Tensor};
-use crate::{Graph, GraphError, Shape, TensorType, Value, View};
+use crate::{Cut, Graph, GraphError, Shape, TensorType, Value, View};
 
 /// Reads the elements in row-major order as `shape`.
 #[derive(Clone, Debug, PartialEq)]
@@ -42,6 +42,11 @@ impl OpDef for Reshape {
 
     fn flops(&self, _: &[&TensorType], _: &[&TensorType]) -> u64 {
         0
+    }
+
+    fn narrow(&self, cut: &Cut, inputs: &[&TensorType], output: &TensorType) -> Option<Vec<Option<Cut>>> {
+        let _ = (inputs, output);
+        Some(vec![Some(*cut)])
     }
 
     fn alias(&self, input: &View) -> Option<Vec<View>> {

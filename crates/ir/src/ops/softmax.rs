@@ -1,10 +1,10 @@
 //! `softmax`: over the last axis.
 
-use super::common::{infer_unary, per_output, sample_unary};
+use super::common::{infer_unary, narrow_rows, per_output, sample_unary};
 use crate::op::{Fill, Gen, Gradients, Inferred, OpDef, Sample, Vjp};
 use crate::ops::ReduceSum;
 use crate::tensor::{Data, Real, Tensor};
-use crate::{Graph, GraphError, TensorType, Value};
+use crate::{Cut, Graph, GraphError, TensorType, Value};
 
 /// `exp(x - max) / sum(exp(x - max))` over the last axis.
 #[derive(Clone, Debug, PartialEq)]
@@ -46,6 +46,10 @@ impl OpDef for Softmax {
 
     fn flops(&self, _: &[&TensorType], outputs: &[&TensorType]) -> u64 {
         per_output(outputs, 12)
+    }
+
+    fn narrow(&self, cut: &Cut, inputs: &[&TensorType], output: &TensorType) -> Option<Vec<Option<Cut>>> {
+        narrow_rows(cut, inputs, output)
     }
 }
 

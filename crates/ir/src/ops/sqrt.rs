@@ -1,9 +1,9 @@
 //! `sqrt`: The square root of each element.
 
-use super::common::{eval_unary, infer_unary, per_output, sample_unary};
+use super::common::{eval_unary, infer_unary, narrow_elements, per_output, sample_unary};
 use crate::op::{Fill, Gen, Gradients, Inferred, OpDef, Sample, Vjp};
 use crate::tensor::{Real, Tensor};
-use crate::{Graph, GraphError, TensorType, Value};
+use crate::{Cut, Graph, GraphError, TensorType, Value};
 
 /// The square root of each element.
 #[derive(Clone, Debug, PartialEq)]
@@ -34,6 +34,10 @@ impl OpDef for Sqrt {
 
     fn flops(&self, _: &[&TensorType], outputs: &[&TensorType]) -> u64 {
         per_output(outputs, 1)
+    }
+
+    fn narrow(&self, cut: &Cut, inputs: &[&TensorType], output: &TensorType) -> Option<Vec<Option<Cut>>> {
+        narrow_elements(cut, inputs, output)
     }
 }
 

@@ -1,9 +1,9 @@
 //! `sub`: The difference `a - b`.
 
-use super::common::{binary_gradients, eval_binary, infer_binary, per_output, sample_binary};
+use super::common::{binary_gradients, eval_binary, infer_binary, narrow_elements, per_output, sample_binary};
 use crate::op::{Fill, Gen, Gradients, Inferred, OpDef, Sample, Vjp};
 use crate::tensor::{Real, Tensor};
-use crate::{Graph, GraphError, TensorType, Value};
+use crate::{Cut, Graph, GraphError, TensorType, Value};
 
 /// The difference `a - b`. Shapes broadcast as in NumPy.
 #[derive(Clone, Debug, PartialEq)]
@@ -33,6 +33,10 @@ impl OpDef for Sub {
 
     fn flops(&self, _: &[&TensorType], outputs: &[&TensorType]) -> u64 {
         per_output(outputs, 1)
+    }
+
+    fn narrow(&self, cut: &Cut, inputs: &[&TensorType], output: &TensorType) -> Option<Vec<Option<Cut>>> {
+        narrow_elements(cut, inputs, output)
     }
 }
 

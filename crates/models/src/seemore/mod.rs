@@ -13,6 +13,7 @@ mod vit;
 
 pub use config::{SeemoreConfig, SizeError};
 
+use crate::Model;
 use crate::nn::{Context, KvCache};
 use ocelli_ir::{GraphError, Value};
 
@@ -36,37 +37,46 @@ pub fn logits(
     tokens: Value,
 ) -> Result<Value, GraphError> {
     let features = image_features(cx, c, pictures)?;
-    cx.scoped("decoder", |cx| decoder::full(cx, c, features, tokens, &KvCache::None))
+    cx.scoped("decoder", |cx| decoder::full(cx, c, features, tokens, None, &KvCache::None))
 }
 
-/// Starts captions: logits as [`logits`], and the keys and values of all T + 1 positions kept in a cache with
-/// `positions` places.
-///
-/// # Errors
-/// If the shapes do not fit the configuration.
-pub fn prefill(
-    cx: &mut Context<'_>,
-    c: &SeemoreConfig,
-    pictures: Value,
-    tokens: Value,
-    positions: usize,
-) -> Result<Value, GraphError> {
-    let features = image_features(cx, c, pictures)?;
-    let cache = KvCache::Prefill { positions };
-    cx.scoped("decoder", |cx| decoder::full(cx, c, features, tokens, &cache))
-}
+impl Model for SeemoreConfig {
+    fn picture_side(&self) -> usize {
+        self.img_size
+    }
 
-/// Continues captions by one token each: token u32 `[B]` stands at position `at` (u32 `[]`; the picture has
-/// position 0). Logits `[B, vocab]` of the token behind it.
-///
-/// # Errors
-/// If the shapes do not fit the configuration.
-pub fn decode(
-    cx: &mut Context<'_>,
-    c: &SeemoreConfig,
-    token: Value,
-    at: Value,
-    positions: usize,
-) -> Result<Value, GraphError> {
-    cx.scoped("decoder", |cx| decoder::one(cx, c, token, at, positions))
+    fn vocab_size(&self) -> usize {
+        self.vocab_size
+    }
+
+    fn max_places(&self) -> usize {
+        self.max_positions
+    }
+
+    fn logits(&self, cx: &mut Context<'_>, pictures: Value, tokens: Value) -> Result<Value, GraphError> {
+        logits(cx, self, pictures, tokens)
+    }
+
+    fn prefill(
+        &self,
+        cx: &mut Context<'_>,
+        pictures: Value,
+        tokens: Value,
+        last: Value,
+        places: usize,
+    ) -> Result<Value, GraphError> {
+        let features = image_features(cx, self, pictures)?;
+        let cache = KvCache::Prefill { positions: places };
+        cx.scoped("decoder", |cx| decoder::full(cx, self, features, tokens, Some(last), &cache))
+    }
+
+    fn decode(
+        &self,
+        cx: &mut Context<'_>,
+        token: Value,
+        at: Value,
+        places: usize,
+    ) -> Result<Value, GraphError> {
+        cx.scoped("decoder", |cx| decoder::one(cx, self, token, at, places))
+    }
 }

@@ -2,9 +2,9 @@
 
 use super::Size;
 use ocelli_ir::ops::{CrossEntropy, NormalizePixels};
-use ocelli_ir::{DType, Graph, GraphError, StateSpec, TensorType, Value};
-use ocelli_models::nn::{Context, Mode};
-use ocelli_models::seemore::{self, SeemoreConfig};
+use ocelli_ir::{DType, Graph, GraphError, TensorType, Value};
+use ocelli_models::Model;
+use ocelli_models::nn::Context;
 
 /// How pictures reach a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -32,7 +32,7 @@ pub struct Inputs {
 
 impl Inputs {
     /// Declares the inputs, in this order.
-    pub fn declare(g: &mut Graph, model: &SeemoreConfig, size: Size, pictures: Pictures) -> Self {
+    pub fn declare(g: &mut Graph, model: &dyn Model, size: Size, pictures: Pictures) -> Self {
         let Size { batch, text } = size;
         Self {
             images: images(g, model, batch, pictures),
@@ -45,9 +45,10 @@ impl Inputs {
 }
 
 /// The input `images` `[B, S, S, 3]`.
-pub(super) fn images(g: &mut Graph, model: &SeemoreConfig, batch: usize, pictures: Pictures) -> Value {
+pub(super) fn images(g: &mut Graph, model: &dyn Model, batch: usize, pictures: Pictures) -> Value {
     let dtype = if pictures == Pictures::Bytes { DType::U8 } else { DType::F32 };
-    g.input("images", TensorType::new(dtype, [batch, model.img_size, model.img_size, 3]))
+    let side = model.picture_side();
+    g.input("images", TensorType::new(dtype, [batch, side, side, 3]))
 }
 
 /// Pictures as the model takes them.
@@ -58,11 +59,11 @@ pub(super) fn normalized(g: &mut Graph, images: Value) -> Result<Value, GraphErr
 /// The summed, weighted loss and the sum of the weights, both f32 `[]`.
 pub(super) fn loss(
     cx: &mut Context<'_>,
-    model: &SeemoreConfig,
+    model: &dyn Model,
     i: &Inputs,
 ) -> Result<(Value, Value), GraphError> {
     let pictures = normalized(cx.g, i.images)?;
-    let logits = seemore::logits(cx, model, pictures, i.tokens)?;
+    let logits = model.logits(cx, pictures, i.tokens)?;
     cx.g.enter("loss");
     let (rows, vocab) = cx.g.ty(logits).shape.rows();
     let logits = cx.g.reshape(logits, [rows, vocab])?;
@@ -72,22 +73,4 @@ pub(super) fn loss(
     let weight = cx.g.sum_all(i.weights)?;
     cx.g.leave();
     Ok((loss, weight))
-}
-
-/// Evaluation: outputs `loss` (sum) and `weight`, with dropout off.
-///
-/// # Errors
-/// If the sizes do not fit the model.
-pub fn evaluate(
-    state: &mut StateSpec,
-    model: &SeemoreConfig,
-    size: Size,
-    pictures: Pictures,
-) -> Result<Graph, GraphError> {
-    let mut g = Graph::new();
-    let inputs = Inputs::declare(&mut g, model, size, pictures);
-    let (loss, weight) = loss(&mut Context::new(&mut g, state, Mode::Eval), model, &inputs)?;
-    g.output("loss", loss);
-    g.output("weight", weight);
-    Ok(g)
 }

@@ -33,7 +33,7 @@ impl Run<'_> {
         let mut sizes = BTreeMap::from([
             (GLOBAL_BATCH.to_string(), self.config().trainer.train_batch_size as u64),
             (TEXT_LIMIT.to_string(), self.data.train.lengths().limit() as u64),
-            ("vocab_size".to_string(), model.vocab_size as u64),
+            ("vocab_size".to_string(), model.vocab_size() as u64),
         ]);
         if let Some(first) = self.data.first_character {
             sizes.insert(FIRST_CHARACTER.to_string(), u64::from(u32::from(first)));

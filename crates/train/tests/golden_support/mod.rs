@@ -1,10 +1,12 @@
 //! A golden case as programs, state and inputs, and the report of how much of each bound was used.
 #![allow(dead_code)] // each test binary uses its part
 
+use ocelli_cpu::CpuTarget;
 use ocelli_ir::tensor::Tensor;
 use ocelli_ir::{Graph, Shape, Slot, SlotId, SlotKind, StateSpec};
 use ocelli_models::nn::{Context, Mode, Residual};
 use ocelli_models::seemore::{self, SeemoreConfig};
+use ocelli_passes::PassCx;
 use ocelli_testkit::golden::Golden;
 use ocelli_testkit::tolerance::{Kind, relative_difference};
 use ocelli_train::program::{self, Inputs, Optimizer, Pictures, RunSlots, Size};
@@ -44,8 +46,9 @@ impl Case {
         let mut state = StateSpec::default();
         let o = &golden.optimizer;
         let optimizer = Optimizer { beta1: o.betas[0], beta2: o.betas[1], eps: o.eps, ..Optimizer::ADAM };
-        let train = program::train(&mut state, &model, size, Pictures::Floats, &optimizer).unwrap();
-        let gradients = program::mean_gradients(&mut state, &model, size, Pictures::Floats).unwrap();
+        let mut cx = PassCx::new(&mut state, &CpuTarget);
+        let train = program::train(&mut cx, &model, size, Pictures::Floats, &optimizer).unwrap();
+        let gradients = program::mean_gradients(&mut cx, &model, size, Pictures::Floats).unwrap();
         let logits = logits(&mut state, &model, size);
         let slots = RunSlots::declare(&mut state).unwrap();
         let case = Self { golden: golden.clone(), state, slots, logits, gradients, train, size };
