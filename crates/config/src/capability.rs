@@ -4,8 +4,9 @@
 use crate::error::{Problem, ProblemKind};
 use crate::keys::{KEYS, Key, Status};
 use crate::node::{Data, Node, Origin};
-use crate::typed;
+use crate::resolve::Author;
 use crate::types::Config;
+use crate::{typed, unread};
 
 /// A [`ProblemKind::NotYet`] for each value that asks for what is not there yet. Values that do not fit their
 /// key are left out: they are reported as such.
@@ -33,15 +34,15 @@ fn not_yet(key: &Key, data: &Data) -> Option<ProblemKind> {
     Some(ProblemKind::NotYet { value: format!("{} {value}", key.name()), remedy })
 }
 
-/// Lines about keys that are set but do not act here.
-pub(crate) fn notices(config: &Config, provenance: &[(&'static str, Origin)]) -> Vec<String> {
+/// Lines about keys that the user set and that do not act here.
+pub(crate) fn notices(config: &Config, provenance: &[(&'static str, Origin)], author: Author) -> Vec<String> {
     let values = config.to_value();
     let defaults = Config::default().to_value();
     let changed = |key: &Key| values[key.group()][key.name()] != defaults[key.group()][key.name()];
     let set: Vec<&Key> = KEYS
         .iter()
         .zip(provenance)
-        .filter(|(key, (_, origin))| *origin != Origin::Default && changed(key))
+        .filter(|(key, (_, origin))| author.is_user(origin) && changed(key))
         .map(|(key, _)| key)
         .collect();
     let mut lines = Vec::new();
@@ -59,6 +60,7 @@ pub(crate) fn notices(config: &Config, provenance: &[(&'static str, Origin)]) ->
     if !engine.is_empty() {
         lines.push(format!("without effect on this executor (GPU engine only): {}", engine.join(", ")));
     }
+    lines.extend(unread::notice(config, &set));
     let trainer = &config.trainer;
     if let Some(steps) = trainer.max_iters.filter(|steps| *steps < trainer.warmup_iters) {
         let warm_up = trainer.warmup_iters;

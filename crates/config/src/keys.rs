@@ -137,8 +137,8 @@ const DEPTH: u64 = 1_024;
 const ROWS: u64 = 65_536;
 /// Bound on counts of steps, epochs and samples: a million million.
 const STEPS: u64 = 1_000_000_000_000;
-/// The schedule works on the step counter as f32, which is exact up to here.
-const EXACT_STEPS: u64 = 1 << 24;
+/// Most steps of a run: the schedule works on the step counter as f32, which is exact up to here.
+pub const EXACT_STEPS: u64 = 1 << 24;
 
 use Interval::{AboveZeroToOne, NotNegative, Positive, ZeroToBelowOne, ZeroToOne};
 
@@ -159,7 +159,7 @@ pub const KEYS: &[Key] = &[
     word("model_config.residual", Residual::NAMES, "Where a block's second residual starts: published (after LN2) or pre_norm (the standard)."),
     int("model_config.block_size", 1, STEPS, "Of the published recipe, unused there too.").or_null().no_effect("the longest text follows from max_positions"),
     int("model_config.head_size", 1, STEPS, "Of the published recipe, unused there too.").or_null().no_effect("a head's width is the model's width divided by n_head"),
-    text("model_config.init_from", "Safetensors file to start the weights from (weights only); null: drawn from the seed.").or_null(),
+    text("model_config.init_from", "Safetensors file to start the weights from (weights only), or a run or snapshot folder; null: drawn from the seed.").or_null(),
 
     word("data_config.dataset", Dataset::NAMES, "Kind of source; shapes is built in and needs no file.").only(&["shapes", "csv"]),
     text("data_config.data_path", "File, folder or name of the source, relative to the working directory.").or_null(),

@@ -23,6 +23,7 @@ mod slots;
 mod suggest;
 mod typed;
 mod types;
+mod unread;
 mod yaml;
 
 pub use choices::{
@@ -30,9 +31,9 @@ pub use choices::{
 };
 pub use error::{ConfigErrors, Problem, ProblemKind};
 pub use help::{all_help, help, hint};
-pub use keys::{GROUPS, Interval, KEYS, Key, Kind, Status};
+pub use keys::{EXACT_STEPS, GROUPS, Interval, KEYS, Key, Kind, Status};
 pub use node::Origin;
 pub use overrides::sweep;
 pub use preset::{PRESET_NAMES, Request, load};
-pub use resolve::{Resolved, load_text};
+pub use resolve::{Resolved, load_stored, load_text};
 pub use types::{Config, DataConfig, LoadStrategy, ModelConfig, TrainerConfig};

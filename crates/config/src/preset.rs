@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use crate::error::{ConfigErrors, Problem, ProblemKind};
 use crate::node::{Origin, printable};
-use crate::resolve::{Resolved, load_text};
+use crate::resolve::{Author, Resolved, load_from};
 use crate::{suggest, typed};
 
 /// Larger files are no configuration.
@@ -47,7 +47,8 @@ pub fn load(request: &Request) -> Result<Resolved, ConfigErrors> {
             kind: ProblemKind::Unreadable(what),
         })
     })?;
-    let mut resolved = load_text(&found.label, &found.text, &request.overrides)?;
+    let author = if found.preset.is_some() { Author::Program } else { Author::User };
+    let mut resolved = load_from(&found.label, &found.text, &request.overrides, author)?;
     resolved.notices.extend(found.notice);
     if let Some(preset) = found.preset {
         resolved.name = preset.into();

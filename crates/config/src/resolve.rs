@@ -10,7 +10,7 @@ use crate::keys::{GROUPS, KEYS};
 use crate::node::{Data, Node, Origin};
 use crate::slots::Slots;
 use crate::types::Config;
-use crate::{capability, interpolate, limits, overrides, typed, yaml};
+use crate::{capability, interpolate, limits, overrides, typed, unread, yaml};
 
 /// A configuration that passed every check, and how it came about.
 #[derive(Clone, Debug, PartialEq)]
@@ -58,7 +58,7 @@ impl Config {
         // Stored text is final: `${` in it is itself.
         let nodes = with_defaults(slots);
         let data = nodes.iter().map(|node| Some(node.data.clone())).collect();
-        checked(&nodes, data, &mut problems).ok_or(ConfigErrors(problems))
+        checked(&nodes, data, Author::Program, &mut problems).ok_or(ConfigErrors(problems))
     }
 
     /// Checks a configuration that was built or changed by hand.
@@ -76,11 +76,51 @@ impl Config {
     }
 }
 
-/// Loads a configuration from text; `file` is its name in messages.
+/// Who wrote the text below the overrides. What a user set and has no effect is worth a line; what a preset or
+/// an earlier run holds is not.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Author {
+    /// A file of the user's.
+    User,
+    /// A preset, or the configuration kept in a snapshot.
+    Program,
+}
+
+impl Author {
+    /// Whether the user set what came from `origin`.
+    pub(crate) fn is_user(self, origin: &Origin) -> bool {
+        match origin {
+            Origin::Default => false,
+            Origin::File { .. } => self == Self::User,
+            Origin::Override { .. } => true,
+        }
+    }
+}
+
+/// Loads a configuration from a user's text; `file` is its name in messages.
 ///
 /// # Errors
 /// Every problem found.
 pub fn load_text(file: &str, text: &str, overrides: &[String]) -> Result<Resolved, ConfigErrors> {
+    load_from(file, text, overrides, Author::User)
+}
+
+/// As [`load_text`], from a text that this program wrote itself, as snapshots keep it: only overrides count as set
+/// by the user.
+///
+/// # Errors
+/// Every problem found.
+pub fn load_stored(file: &str, text: &str, overrides: &[String]) -> Result<Resolved, ConfigErrors> {
+    load_from(file, text, overrides, Author::Program)
+}
+
+/// Loads a configuration; `author` wrote the text.
+pub(crate) fn load_from(
+    file: &str,
+    text: &str,
+    overrides: &[String],
+    author: Author,
+) -> Result<Resolved, ConfigErrors> {
     let mut problems = Vec::new();
     let mut slots = Slots::new();
     let root = yaml::parse(&file.into(), text);
@@ -93,7 +133,7 @@ pub fn load_text(file: &str, text: &str, overrides: &[String]) -> Result<Resolve
     let nodes = with_defaults(slots);
     let data = interpolate::resolve(&nodes, &mut problems);
     let missing = capability::missing(&nodes, &data);
-    let Some(config) = checked(&nodes, data, &mut problems) else {
+    let Some(config) = checked(&nodes, data, author, &mut problems) else {
         // What a broken file sets is unknown, so nothing can be said about how values go together.
         problems.retain(|problem| !(broken && matches!(problem.kind, ProblemKind::Conflict(_))));
         problems.extend(missing);
@@ -102,7 +142,7 @@ pub fn load_text(file: &str, text: &str, overrides: &[String]) -> Result<Resolve
     };
     let provenance: Vec<_> =
         KEYS.iter().zip(&nodes).map(|(key, node)| (key.path, node.origin.clone())).collect();
-    let notices = capability::notices(&config, &provenance);
+    let notices = capability::notices(&config, &provenance, author);
     Ok(Resolved { name: short_name(file), config, notices, provenance, missing })
 }
 
@@ -121,7 +161,12 @@ fn with_defaults(slots: Slots) -> Vec<Node> {
 }
 
 /// The configuration if `problems` is still empty after all checks.
-fn checked(nodes: &[Node], data: Vec<Option<Data>>, problems: &mut Vec<Problem>) -> Option<Config> {
+fn checked(
+    nodes: &[Node],
+    data: Vec<Option<Data>>,
+    author: Author,
+    problems: &mut Vec<Problem>,
+) -> Option<Config> {
     let mut groups: Map<String, Value> =
         GROUPS.iter().map(|group| ((*group).into(), Value::Object(Map::new()))).collect();
     let mut bad: Vec<&str> = Vec::new();
@@ -148,6 +193,7 @@ fn checked(nodes: &[Node], data: Vec<Option<Data>>, problems: &mut Vec<Problem>)
                 let kind = ProblemKind::Conflict(failure.message);
                 problems.push(Problem { origin, key: failure.keys.first().map(|k| (*k).into()), kind });
             }
+            problems.extend(unread::data_path(&config, nodes, author, |key| bad.contains(&key)));
             problems.is_empty().then_some(config)
         }
         // The table and the structs disagree; a test forbids it.

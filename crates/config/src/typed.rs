@@ -85,7 +85,17 @@ fn float(key: &Key, text: &str, interval: Interval, data: &Data) -> Result<Value
         // Minus zero would print as such; it is zero.
         return Ok((value + 0.0).into());
     }
-    Err(ProblemKind::OutOfRange { allowed: allowed(key.kind), found: shorten(text) })
+    let found = shorten(text) + in_32_bits(interval, value);
+    Err(ProblemKind::OutOfRange { allowed: allowed(key.kind), found })
+}
+
+/// What becomes of a number that was in its range until it was rounded.
+fn in_32_bits(interval: Interval, x: f64) -> &'static str {
+    match x as f32 {
+        _ if interval != Interval::Positive || !x.is_finite() || x <= 0.0 => "",
+        0.0 => ", which is 0 when rounded to 32 bits: make it larger",
+        _ => ", which is infinite when rounded to 32 bits: make it smaller",
+    }
 }
 
 fn inside(interval: Interval, x: f64) -> bool {

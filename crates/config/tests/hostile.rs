@@ -102,7 +102,7 @@ proptest! {
         seed in any::<u64>(),
     ) {
         let mut config = Config::default();
-        config.data.data_path = Some(path);
+        (config.data.dataset, config.data.data_path) = (ocelli_config::Dataset::Csv, Some(path));
         config.trainer.wandb_project = slashes;
         config.trainer.lr = lr;
         config.trainer.seed = seed;

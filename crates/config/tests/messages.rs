@@ -75,6 +75,15 @@ fn ranges_are_named() {
     assert_eq!(trainer("lr: .inf"), "lr: must be finite and above 0, found .inf");
     assert_eq!(trainer("lr: nan"), "lr: must be finite and above 0, found nan");
     assert_eq!(trainer("lr: 1e999"), "lr: must be finite and above 0, found 1e999");
+    assert_eq!(
+        trainer("lr: 1e-50"),
+        "lr: must be finite and above 0, found 1e-50, which is 0 when rounded to 32 bits: make it larger"
+    );
+    assert_eq!(
+        trainer("eps: 1e39"),
+        "eps: must be finite and above 0, found 1e39, which is infinite when rounded to 32 bits: make it smaller"
+    );
+    assert_eq!(trainer("lr: -1e-50"), "lr: must be finite and above 0, found -1e-50");
     assert_eq!(trainer("weight_decay: -1"), "weight_decay: must be finite and not below 0, found -1");
     assert_eq!(trainer("beta1: 1"), "beta1: must be at least 0 and below 1, found 1");
     assert_eq!(
@@ -205,8 +214,8 @@ fn what_is_not_there_yet_says_so() {
         ("trainer_config.grad_accum=4", "grad_accum 4 is not there yet; only 1 is"),
         ("trainer_config.recompute=true", "recompute true is not there yet; only false is"),
     ] {
-        let overrides = [value.to_owned(), "data_config.data_path=x".to_owned()];
-        let resolved = load_text("my.yaml", "", &overrides).unwrap();
+        let file = "data_config:\n  data_path: x\n";
+        let resolved = ocelli_config::load_stored("kept.yaml", file, &[value.to_owned()]).unwrap();
         let error = resolved.for_training().unwrap_err().to_string();
         assert!(error.ends_with(expected) && error.starts_with("override '"), "{error}");
     }
@@ -264,4 +273,20 @@ fn stored_configurations_are_checked_like_files() {
         changed.validate().unwrap_err().to_string(),
         "stored configuration:1:1: trainer_config.lr: expected a number, found null"
     );
+}
+
+#[test]
+fn a_path_to_data_that_would_never_be_opened_is_refused() {
+    let refused = "data_config.data_path: data_path is my.csv, but dataset shapes draws its pictures and opens no \
+                   file: set data_config.dataset=csv to train on yours";
+    let set = "data_config.data_path=my.csv";
+    assert_eq!(message("{}", &[set]), format!("override '{set}', column 23: {refused}"));
+    let own = "data_config:\n  data_path: my.csv\n";
+    assert_eq!(message(own, &[]), format!("my.yaml:2:3: {refused}"));
+    for overrides in [&["data_config.dataset=csv"][..], &["data_config.data_path=null"]] {
+        let overrides: Vec<String> = overrides.iter().map(|text| (*text).to_owned()).collect();
+        load_text("my.yaml", own, &overrides).unwrap();
+    }
+    // What an earlier run kept is not the user's doing.
+    ocelli_config::load_stored("kept.yaml", own, &[]).unwrap();
 }

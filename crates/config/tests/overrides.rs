@@ -2,7 +2,7 @@
 
 use ocelli_config::{Config, LoadStrategy, load_text, sweep};
 
-const FILE: &str = "data_config:\n  data_path: pictures\ntrainer_config:\n  lr: 0.5\n  max_iters: 9\n";
+const FILE: &str = "data_config:\n  vocab_path: pictures\ntrainer_config:\n  lr: 0.5\n  max_iters: 9\n";
 
 fn try_load(overrides: &[&str]) -> Result<Config, String> {
     let overrides: Vec<String> = overrides.iter().map(|text| (*text).to_owned()).collect();
@@ -56,7 +56,7 @@ fn set_add_force_and_delete() {
 
 #[test]
 fn values() {
-    let path = |value: &str| loaded(&[&format!("data_config.data_path={value}")]).data.data_path;
+    let path = |value: &str| loaded(&[&format!("data_config.vocab_path={value}")]).data.vocab_path;
     for (written, read) in [
         ("null", None),
         ("NULL", None),
@@ -129,7 +129,7 @@ fn what_does_not_parse_is_placed() {
 #[test]
 fn interpolation() {
     let config = loaded(&[
-        "trainer_config.run_dir=out/${data_config.data_path}-${trainer_config.seed}",
+        "trainer_config.run_dir=out/${data_config.vocab_path}-${trainer_config.seed}",
         "trainer_config.eval_interval=${trainer_config.max_iters}",
         "trainer_config.snapshot_interval=${trainer_config.eval_interval}",
         "trainer_config.keep_last=${trainer_config.eval_iters}",

@@ -77,22 +77,41 @@ fn shapes_is_the_default_and_shapes_long_is_the_same_for_longer() {
 }
 
 #[test]
-fn notices_name_what_has_no_effect() {
-    let notices =
-        preset("csv_train", &["trainer_config.tf32=true", "data_config.pinned_memory=True"]).notices;
-    assert_eq!(
-        notices,
-        [
-            "accepted, but without effect: model_config.block_size (the longest text follows from \
-             max_positions), model_config.head_size (a head's width is the model's width divided by n_head)",
-            "without effect on this executor (GPU engine only): data_config.pinned_memory, \
-             trainer_config.use_amp, trainer_config.tf32",
-        ]
-    );
-    let quiet = preset("csv_train", &["trainer_config.use_amp=False", "~model_config.block_size"]).notices;
-    assert_eq!(quiet.len(), 1, "{quiet:?}");
+fn notices_name_what_a_user_set_without_effect() {
+    // A preset's own keys are none of the user's doing.
+    assert!(preset("csv_train", &[]).notices.is_empty());
+    let set = ["model_config.head_size=8", "trainer_config.tf32=true", "data_config.pinned_memory=True"];
+    let notices = [
+        "accepted, but without effect: model_config.head_size (a head's width is the model's width divided by n_head)",
+        "without effect on this executor (GPU engine only): data_config.pinned_memory, trainer_config.tf32",
+    ];
+    assert_eq!(preset("csv_train", &set).notices, notices);
+    // The same in a file of the user's, but not in one that a snapshot keeps.
+    let text = preset("csv_train", &set).to_yaml();
+    let own = ocelli_config::load_text("mine.yaml", &text, &[]).unwrap();
+    assert!(own.notices.len() == 2 && own.notices[0].contains("model_config.block_size"), "{own:?}");
+    assert!(ocelli_config::load_stored("kept.yaml", &text, &[]).unwrap().notices.is_empty());
     let short = preset("shapes", &["trainer_config.max_iters=3"]).notices;
     assert_eq!(short, ["max_iters 3 ends within the 100 steps of warmup_iters: lr is never reached"]);
+    assert!(ocelli_config::help("block_size").unwrap().contains("no effect: "));
+}
+
+#[test]
+fn keys_of_other_datasets_are_said() {
+    let drawn = preset("shapes", &["data_config.image_col=picture", "data_config.caption_col=text"]).notices;
+    assert_eq!(
+        drawn,
+        [
+            "without effect on dataset shapes: data_config.image_col, data_config.caption_col; to train on your own \
+          files set data_config.dataset=csv"
+        ]
+    );
+    let files = preset("csv_train", &["data_config.val_samples=9"]).notices;
+    assert_eq!(files.len(), 1, "{files:?}");
+    assert!(files[0].starts_with("without effect on dataset csv: data_config.val_samples;"), "{files:?}");
+    assert!(preset("csv_train", &["data_config.image_col=picture"]).notices.is_empty());
+    // The preset's columns mean nothing here, but nobody set them for this.
+    assert!(preset("csv_train", &["data_config.dataset=shapes"]).notices.is_empty());
 }
 
 #[test]

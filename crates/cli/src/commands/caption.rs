@@ -65,7 +65,7 @@ fn load(args: &Args) -> anyhow::Result<Model> {
     let loaded = snapshot::load(&path)?;
     let meta = loaded.meta.clone();
     let place = format!("{} (its configuration)", path.display());
-    let config = config::load_text(&place, &meta.config, &[])?.config;
+    let config = config::load_stored(&place, &meta.config, &[])?.config;
     let tokenizer = tokenizer::from_json(&meta.tokenizer).with_context(|| path.display().to_string())?;
     let sizes = settings::model(&config.model, tokenizer.vocab_size());
     sizes.check()?;

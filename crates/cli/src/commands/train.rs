@@ -57,7 +57,7 @@ fn resolve(args: &Train, overrides: &[String]) -> anyhow::Result<(Resolved, Stri
         let (path, _) = checkpoint::newest_at(path)?;
         let meta = snapshot::peek(&path)?;
         let place = format!("{} (its configuration)", path.display());
-        return Ok((config::load_text(&place, &meta.config, overrides)?, meta.config_name));
+        return Ok((config::load_stored(&place, &meta.config, overrides)?, meta.config_name));
     }
     let request = config::Request {
         name: args.config_name.clone(),

@@ -116,7 +116,7 @@ fn place(
             format!("it was made with trainer_config.seed={}, this run has {}", meta.seed, c.trainer.seed);
         return Err(checkpoint::refused(path, why));
     }
-    let before = ocelli_config::load_text(&path.display().to_string(), &meta.config, &[])?.config;
+    let before = ocelli_config::load_stored(&path.display().to_string(), &meta.config, &[])?.config;
     let changed = changes(&before, c);
     if !changed.refused.is_empty() {
         let why = format!(
