@@ -13,4 +13,5 @@ pub mod sampler;
 pub mod scan;
 pub mod source;
 pub mod split;
+pub mod text;
 pub mod tokenizer;

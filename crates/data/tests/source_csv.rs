@@ -169,11 +169,7 @@ fn columns_may_have_any_names_and_places() {
     };
     let csv = Csv::open(file.path(), &options).unwrap();
     assert_eq!(csv.read(0, 4).unwrap().caption, "a dog");
-    assert!(
-        csv.describe().ends_with("(1 rows)") && csv.describe().starts_with("csv /"),
-        "{}",
-        csv.describe()
-    );
+    assert!(csv.describe().ends_with("(1 row)") && csv.describe().starts_with("csv /"), "{}", csv.describe());
 }
 
 #[test]

@@ -39,6 +39,19 @@ pub(crate) fn decode(text: &[u8]) -> Result<Vec<u8>, String> {
     ENGINE.decode(&clean).map_err(|e| e.to_string())
 }
 
+/// Endings of picture files.
+const ENDINGS: [&str; 10] =
+    [".jpg", ".jpeg", ".jpe", ".png", ".webp", ".gif", ".bmp", ".tif", ".tiff", ".avif"];
+
+/// True if `text` is the name of a picture file, or an address of one, where base64 should be.
+pub(crate) fn names_a_file(text: &[u8]) -> bool {
+    // A longer field is data.
+    let Some(text) = std::str::from_utf8(text).ok().filter(|t| t.len() <= 4096) else { return false };
+    // An address may go on: `photo.jpg?size=large`.
+    let name = text.trim().split(['?', '#']).next().unwrap_or_default().to_ascii_lowercase();
+    ENDINGS.iter().any(|ending| name.ends_with(ending))
+}
+
 /// One or two `=`, and nothing behind them but white space.
 fn is_padding(rest: &[u8]) -> bool {
     let signs = rest.iter().filter(|b| **b == b'=').count();
@@ -74,6 +87,18 @@ mod tests {
             assert_eq!(decode(text.as_bytes()).as_deref(), Ok(&b"\xfb\xff\xfe!"[..]), "{text:?}");
         }
         assert_eq!(decode(b""), Ok(vec![]));
+    }
+
+    #[test]
+    fn names_of_files_are_known() {
+        for name in
+            ["cat.jpg", " images/a b/Cat.JPEG\n", "C:\\x.png", "https://x.y/photo.webp?size=large", "é.gif"]
+        {
+            assert!(names_a_file(name.as_bytes()), "{name}");
+        }
+        for other in ["", "AAAA", "@@@", "jpg", "cat.jpg.zip", &format!("{}.jpg", "A".repeat(5000))] {
+            assert!(!names_a_file(other.as_bytes()), "{other}");
+        }
     }
 
     #[test]

@@ -25,12 +25,15 @@ pub struct Sample {
     pub warning: Option<&'static str>,
 }
 
+/// The reason of a [`BadSample`] that has the name of a picture where the picture itself is wanted.
+pub const FILE_NAME: &str = "file_name";
+
 /// Why a row cannot be used. `reason` is a stable, machine-readable word such as `truncated`.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[error("{place}: {reason}: {detail}")]
 pub struct BadSample {
     /// A stable word: `empty_file`, `not_an_image`, `truncated`, `corrupt`, `too_many_pixels`,
-    /// `bad_base64`, `empty_caption`, `read_error`, ...
+    /// `bad_base64`, [`FILE_NAME`], `empty_caption`, `read_error`, ...
     pub reason: &'static str,
     /// What was found, for a person.
     pub detail: String,

@@ -13,8 +13,9 @@ use std::path::{Path, PathBuf};
 
 use csv::{ByteRecord, ReaderBuilder};
 
-use super::{BadSample, Sample, Source, SourceError, base64, clean_caption, positioned};
+use super::{BadSample, FILE_NAME, Sample, Source, SourceError, base64, clean_caption, positioned};
 use crate::image::{DecodeOptions, Reject, decode, resize};
+use crate::text::count;
 use index::{Entry, Index};
 
 /// How a CSV file is read.
@@ -111,6 +112,14 @@ impl Csv {
         Ok(caption)
     }
 
+    fn no_base64(&self, row: usize, text: &[u8], detail: String) -> BadSample {
+        if base64::names_a_file(text) {
+            let name = String::from_utf8_lossy(text.trim_ascii());
+            return self.bad(row, FILE_NAME, format!("`{name}` names a file, where base64 is wanted"));
+        }
+        self.bad(row, "bad_base64", detail)
+    }
+
     fn bad(&self, row: usize, reason: &'static str, detail: String) -> BadSample {
         let line = self.index.rows.get(row).map_or(0, |entry: &Entry| entry.line);
         BadSample { reason, detail, place: format!("{}:{line} (row {row})", self.path.display()) }
@@ -145,7 +154,7 @@ impl Source for Csv {
             let detail = format!("nothing in the column `{}`", self.options.image_col);
             return Err(self.bad(row, "empty_image", detail));
         }
-        let bytes = base64::decode(text).map_err(|detail| self.bad(row, "bad_base64", detail))?;
+        let bytes = base64::decode(text).map_err(|detail| self.no_base64(row, text, detail))?;
         let reject = |reject: Reject| self.bad(row, reject.reason, reject.detail);
         let picture = decode(&bytes, &self.options.decode).map_err(reject)?;
         let pixels = resize(&picture, size).map_err(reject)?;
@@ -153,7 +162,7 @@ impl Source for Csv {
     }
 
     fn describe(&self) -> String {
-        format!("csv {} ({} rows)", self.path.display(), self.len())
+        format!("csv {} ({})", self.path.display(), count(self.len(), "row"))
     }
 
     fn fingerprint(&self) -> u64 {

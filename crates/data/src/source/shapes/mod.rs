@@ -14,6 +14,7 @@ use ocelli_ir::rng::{Stream, hash_name, mix};
 
 use super::fingerprint::Fingerprint;
 use super::{BadSample, Sample, Source};
+use crate::text::count;
 pub use baseline::{Baseline, chance, commonest};
 pub use scene::{Colour, Object, Place, Scene, Shape, Size};
 pub use score::{Score, score};
@@ -93,7 +94,7 @@ impl Source for Shapes {
             Split::Train => "training",
             Split::Validation => "validation",
         };
-        format!("shapes, drawn from seed {} ({} {split} rows)", self.seed, self.len)
+        format!("shapes, drawn from seed {} ({})", self.seed, count(self.len, &format!("{split} row")))
     }
 
     fn fingerprint(&self) -> u64 {
