@@ -1,7 +1,10 @@
 //! What a person sees of a run: a progress line on a terminal, plain lines otherwise.
+//!
+//! The training loss stays on the screen: before each validation loss and at the end there is a plain line of it.
 
+use crate::finish::finished;
 use crate::output::{clear_progress, say, show_progress, warn};
-use ocelli_train::report::{Attributes, Event, Progress, Reporter, Summary};
+use ocelli_train::report::{Attributes, Event, Progress, Reporter};
 use std::io::IsTerminal;
 use std::time::Duration;
 
@@ -9,27 +12,39 @@ use std::time::Duration;
 pub struct Console {
     /// Both outputs are a terminal: progress is one line that changes.
     terminal: bool,
+    /// The last state of things, unless it stands on the screen as a plain line.
+    unsaid: Option<String>,
 }
 
 impl Console {
     /// A progress line on a terminal; plain lines if either output goes elsewhere.
     pub fn new() -> Self {
-        Self { terminal: std::io::stdout().is_terminal() && std::io::stderr().is_terminal() }
+        Self { terminal: std::io::stdout().is_terminal() && std::io::stderr().is_terminal(), unsaid: None }
     }
 
-    fn progress(&self, p: &Progress) {
+    fn progress(&mut self, p: &Progress) {
+        let line = format!("step {}/{} epoch {} {}", p.step, p.total, p.epoch, speeds(p));
         if self.terminal {
             show_progress(p.step, p.total, speeds(p));
+            self.unsaid = Some(line);
         } else {
-            say(&format!("step {}/{} epoch {} {}", p.step, p.total, p.epoch, speeds(p)));
+            say(&line);
+        }
+    }
+
+    /// Leaves the last state of things on the screen.
+    fn keep(&mut self) {
+        if let Some(line) = self.unsaid.take() {
+            say(&line);
         }
     }
 }
 
 impl Drop for Console {
-    /// However the run ends, the progress line goes.
+    /// However the run ends, the progress line goes and what it said stays.
     fn drop(&mut self) {
         clear_progress();
+        self.keep();
     }
 }
 
@@ -44,9 +59,11 @@ impl Reporter for Console {
             }
             Event::Progress(p) => self.progress(p),
             Event::Validation { epoch, loss, epoch_ended: true, .. } => {
+                self.keep();
                 say(&format!("Validation Loss after epoch {epoch}: {loss:.4}"));
             }
             Event::Validation { step, loss, .. } => {
+                self.keep();
                 say(&format!("Validation Loss after step {step}: {loss:.4}"));
             }
             Event::Saved(path) => say(&format!("saved {}", path.display())),
@@ -54,6 +71,7 @@ impl Reporter for Console {
             Event::Attributes(a) => say(&attributes(a)),
             Event::Finished(summary) => {
                 clear_progress();
+                self.keep();
                 say(&finished(summary));
             }
         }
@@ -82,32 +100,8 @@ fn attributes(a: &Attributes) -> String {
     )
 }
 
-fn finished(s: &Summary) -> String {
-    let mut lines = Vec::new();
-    if !s.skipped.is_empty() {
-        let reasons: Vec<String> = s.skipped.iter().map(|(r, n)| format!("{n} {r}")).collect();
-        lines.push(format!("skipped samples: {} (listed in skipped.jsonl)", reasons.join(", ")));
-    }
-    for (n, what) in
-        [(s.truncated, "captions cut to the length limit"), (s.replaced, "unknown characters replaced")]
-    {
-        if n > 0 {
-            lines.push(format!("{n} {what}"));
-        }
-    }
-    let rate = s.samples as f64 / s.training.as_secs_f64().max(1e-9);
-    let how = if s.interrupted { "interrupted and saved" } else { "done" };
-    lines.push(format!(
-        "{how}: {} steps, {} samples in {} ({rate:.0} images/s)",
-        s.steps,
-        s.samples,
-        clock(s.training)
-    ));
-    lines.join("\n")
-}
-
 /// `1:02:03`, or `2:03` under an hour.
-fn clock(time: Duration) -> String {
+pub fn clock(time: Duration) -> String {
     let s = time.as_secs_f64().round() as u64;
     match (s / 3600, s / 60 % 60, s % 60) {
         (0, m, s) => format!("{m}:{s:02}"),

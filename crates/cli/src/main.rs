@@ -6,8 +6,10 @@
 mod args;
 mod commands;
 mod console;
+mod finish;
 mod output;
 mod panics;
+mod terminal;
 
 use args::{Args, Command};
 use std::process::ExitCode;

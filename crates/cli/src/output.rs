@@ -3,10 +3,14 @@
 //! All lines go through [`say`] (standard output: what was asked for) or [`warn`] (standard error: what else is worth
 //! knowing), so that the progress line is never torn and a closed output never stops the work.
 
+use crate::terminal::Narrow;
 use anyhow::bail;
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::io::{ErrorKind, IsTerminal, Write};
 use std::sync::{Mutex, OnceLock, PoisonError};
+
+/// How often a second the progress line is drawn, at most.
+const REDRAWS: u8 = 20;
 
 /// Why standard output takes nothing more, as after `| head`. The work goes on without it.
 static LOST: OnceLock<std::io::Error> = OnceLock::new();
@@ -96,5 +100,7 @@ pub fn clear_progress() {
 /// The bar takes the width that is left, none on a narrow terminal: the numbers come first.
 fn new_bar() -> ProgressBar {
     let style = ProgressStyle::with_template("{pos}/{len} {msg} {wide_bar}");
-    ProgressBar::new(0).with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()))
+    let target = ProgressDrawTarget::term_like_with_hz(Box::new(Narrow::stderr()), REDRAWS);
+    ProgressBar::with_draw_target(Some(0), target)
+        .with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()))
 }

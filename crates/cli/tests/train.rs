@@ -319,52 +319,6 @@ fn keep_last_keeps_the_newest() {
     assert_eq!(names, ["00_0000008_snapshot.safetensors", "00_0000009_snapshot.safetensors"]);
 }
 
-/// A CSV file with `good` good rows and `bad` bad ones, and a vocabulary that fits.
-fn csv(b: &Bench, good: usize, bad: usize) -> Vec<String> {
-    let inputs = include_str!("../../../images/inputs.csv");
-    let mut lines = inputs.lines();
-    let mut text = format!("{}\n", lines.next().unwrap());
-    let row = lines.next().unwrap();
-    (0..good).for_each(|_| text += &format!("{row}\n"));
-    (0..bad).for_each(|_| text += "AAAA,a bad row\n");
-    std::fs::write(b.path("rows.csv"), text).unwrap();
-    ["--config-name", "csv_train", "data_config.data_path=rows.csv", "data_config.vocab_path=auto"]
-        .map(String::from)
-        .to_vec()
-}
-
-#[test]
-fn bad_samples_are_skipped_listed_and_too_many_end_the_run() {
-    let b = Bench::new();
-    let base = csv(&b, 18, 2);
-    let with = |more: &[&'static str]| -> Vec<String> {
-        base.iter().cloned().chain(more.iter().map(|s| s.to_string())).collect()
-    };
-    let run = |args: Vec<String>| b.train(&args.iter().map(String::as_str).collect::<Vec<_>>());
-    let whole =
-        ["data_config.endless=false", "data_config.train_split_ratio=1", "trainer_config.max_iters=null"];
-    run(with(&whole)).refused(&["2 of 20 samples", "not_an_image", "max_skip_ratio"]);
-    let lenient = [&whole[..], &["data_config.max_skip_ratio=0.2"]].concat();
-    run(with(&lenient)).done().mentions(&["skipped samples: 2 not_an_image", "18 samples"]);
-    let half = [
-        "data_config.endless=false",
-        "data_config.train_split_ratio=0.5",
-        "trainer_config.max_iters=null",
-        "data_config.max_skip_ratio=0.3",
-    ];
-    run(with(&half)).done();
-}
-
-#[test]
-fn without_a_usable_sample_nothing_is_saved() {
-    let b = Bench::new();
-    let args =
-        [csv(&b, 0, 4), vec!["trainer_config.max_iters=3".into(), "data_config.max_skip_ratio=1".into()]]
-            .concat();
-    b.train(&args.iter().map(String::as_str).collect::<Vec<_>>()).refused(&["samples could not be used"]);
-    assert!(b.snapshots().is_empty());
-}
-
 /// The configuration that needs nothing but a clone of the project.
 #[test]
 fn csv_train_runs_from_the_projects_own_files() {

@@ -6,6 +6,7 @@ use crate::run_dir::{RunDir, latest_run_with_snapshot, runs};
 use crate::snapshot::{self, DType, Meta, Snapshot, SnapshotError, Spec, Tensor};
 use ocelli_config::{Config, LoadStrategy};
 use ocelli_data::sampler::Position;
+use ocelli_data::text::count;
 use ocelli_data::tokenizer::{self, Tokenizer};
 use ocelli_ir::{Slot, SlotId, SlotKind, StateSpec};
 use std::borrow::Cow;
@@ -79,9 +80,12 @@ pub fn init_from(engine: &mut Engine, path: &Path, tokenizer: &dyn Tokenizer) ->
     restore(engine, path, &snapshot, |kind| kind == SlotKind::Parameter)?;
     let used = engine.spec().iter().filter(|(_, s)| s.kind == SlotKind::Parameter).count();
     let other = total - used;
-    let other =
-        if other > 0 { format!("; {other} other tensors of the file are not used") } else { String::new() };
-    Ok(format!("weights: {used} tensors from {}{other}", path.display()))
+    let other = if other > 0 {
+        format!("; not used: {} of the file", count(other, "other tensor"))
+    } else {
+        String::new()
+    };
+    Ok(format!("weights: {} from {}{other}", count(used, "tensor"), path.display()))
 }
 
 /// True if every id stands for the same text in both.

@@ -1,6 +1,7 @@
 //! What can end a run before its time.
 
 use crate::engine::EngineError;
+use crate::run::AppendError;
 use crate::run_dir::RunDirError;
 use crate::snapshot::{SnapshotError, WriteError};
 use ocelli_data::batch::{DatasetError, LengthsError};
@@ -8,6 +9,7 @@ use ocelli_data::loader::LoaderError;
 use ocelli_data::sampler::SamplerError;
 use ocelli_data::source::SourceError;
 use ocelli_data::split::SplitError;
+use ocelli_data::text::count;
 use ocelli_data::tokenizer::TokenizerError;
 use ocelli_models::seemore::SizeError;
 use std::path::PathBuf;
@@ -44,13 +46,13 @@ pub enum TrainError {
     RunDir(#[from] RunDirError),
     #[error(transparent)]
     Write(#[from] WriteError),
-    /// A file of the run folder could not be appended to.
-    #[error("cannot write {}: {source}", path.display())]
+    /// A log of the run folder could not be appended to.
+    #[error("{source}. {kept}")]
     Append {
-        /// The file.
-        path: PathBuf,
-        /// The system's reason.
-        source: std::io::Error,
+        /// The file, and the system's reason.
+        source: AppendError,
+        /// Which snapshot the run can go on from.
+        kept: String,
     },
     /// Characters that the vocabulary lacks, found before the first step.
     #[error("{0}")]
@@ -71,20 +73,35 @@ pub enum TrainError {
     },
     /// Too many bad samples.
     #[error(
-        "{skipped} of {seen} samples could not be used ({reasons}), more than data_config.max_skip_ratio={limit}; \
-         they are listed in {}. Repair the data, or raise the limit", list.display()
+        "{skipped} of {} could not be used ({reasons}), more than data_config.max_skip_ratio={limit}. \
+         {examples}\n{advice}",
+        count(*seen, "sample")
     )]
     TooManySkipped {
-        /// Bad samples.
+        /// Bad samples, each row once.
         skipped: u64,
-        /// Samples drawn.
+        /// Samples drawn, each row once.
         seen: u64,
         /// Counts by reason.
         reasons: String,
         /// The limit.
         limit: f64,
-        /// Where they are listed.
-        list: PathBuf,
+        /// The first of them, a line each, and where all are listed.
+        examples: String,
+        /// What was saved, and what to do.
+        advice: String,
+    },
+    /// Not one sample is good.
+    #[error("none of {} drawn could be used ({reasons}). {examples}\n{advice}", count(*seen, "sample"))]
+    NothingUsable {
+        /// Samples drawn, each row once.
+        seen: u64,
+        /// Counts by reason.
+        reasons: String,
+        /// The first of them, a line each, and where all are listed.
+        examples: String,
+        /// What to do.
+        advice: String,
     },
     /// A snapshot that does not go with the configuration or the data.
     #[error("cannot go on from {}: {why}", path.display())]

@@ -9,6 +9,7 @@ use ocelli_data::source::Source;
 use ocelli_data::source::csv::{Csv, CsvOptions};
 use ocelli_data::source::shapes::{Shapes, Split as ShapesSplit};
 use ocelli_data::split::{Rows, split};
+use ocelli_data::text::count as plural;
 use ocelli_data::tokenizer::{CharTokenizer, Tokenizer, UnknownPolicy};
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -122,9 +123,9 @@ fn refuse_unknown(c: &Config, stats: &ContentStats, tokenizer: &dyn Tokenizer) -
     let line = |u: &UnknownCharacter| {
         let (code, used) = (u32::from(u.character), u.used);
         format!(
-            "\n  {:?} (U+{code:04X}): {} times, first in row {}",
+            "\n  {:?} (U+{code:04X}): {}, first in row {}",
             u.character,
-            used.count,
+            plural(used.count, "time"),
             used.first_row + 1
         )
     };
@@ -133,9 +134,9 @@ fn refuse_unknown(c: &Config, stats: &ContentStats, tokenizer: &dyn Tokenizer) -
     let more = if more > 0 { format!("\n  and {more} more") } else { String::new() };
     let vocabulary = c.data.vocab_path.as_deref().unwrap_or("the vocabulary");
     Err(TrainError::UnknownCharacters(format!(
-        "{} characters of the captions are not in {vocabulary}:{listed}{more}\nAdd them to it, learn the \
+        "not in {vocabulary}: {} of the captions{listed}{more}\nAdd them to it, learn the \
          vocabulary from the captions (data_config.vocab_path=auto), or set data_config.unknown=replace",
-        unknown.len()
+        plural(unknown.len(), "character")
     )))
 }
 
@@ -157,11 +158,11 @@ fn describe_captions(stats: &ContentStats, lengths: &Lengths, notes: &mut Vec<St
     ));
     let cut = stats.longer_than(lengths.limit());
     if cut > 0 {
-        notes
-            .push(format!("{cut} captions are longer than {} characters and are cut there", lengths.limit()));
+        let limit = plural(lengths.limit(), "character");
+        notes.push(format!("longer than {limit}, and cut there: {}", plural(cut, "caption")));
     }
     for (reason, n) in &stats.unusable {
-        notes.push(format!("{n} rows cannot be used: {reason}"));
+        notes.push(format!("not usable: {} ({reason})", plural(*n, "row")));
     }
 }
 

@@ -1,5 +1,6 @@
 //! What a run tells while it goes. The command line prints it, tests collect it; training never prints.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
 
@@ -41,25 +42,48 @@ pub struct Attributes {
     pub commonest: f64,
 }
 
+/// What was odd about the rows of a run, training and validation together. A row of a split counts once, however
+/// often it was drawn.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Rows that could not be used, by reason.
+    pub skipped: BTreeMap<&'static str, u64>,
+    /// Rows whose caption was cut to the length limit.
+    pub truncated: u64,
+    /// Characters that the vocabulary lacks and that were replaced or dropped.
+    pub replaced: u64,
+    /// Rows used in spite of a flaw of their picture, by its word.
+    pub warnings: BTreeMap<&'static str, u64>,
+}
+
+/// How a run ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ended {
+    /// All of its steps are taken.
+    Done,
+    /// From outside, before that.
+    Interrupted,
+    /// Too many samples could not be used.
+    BadSamples,
+}
+
 /// What a whole run did.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Summary {
+    /// How it ended.
+    pub ended: Ended,
     /// Optimiser steps taken, those of earlier parts included.
     pub steps: u64,
+    /// Optimiser steps taken in this part.
+    pub new_steps: u64,
     /// Samples trained on in this part.
     pub samples: u64,
     /// Time spent training in this part, validation and saving left out.
     pub training: Duration,
     /// The last validation loss.
     pub validation_loss: Option<f64>,
-    /// Bad samples by reason.
-    pub skipped: Vec<(String, u64)>,
-    /// Captions that were cut.
-    pub truncated: u64,
-    /// Characters that were replaced.
-    pub replaced: u64,
-    /// The run was interrupted.
-    pub interrupted: bool,
+    /// Odd rows.
+    pub counts: Counts,
 }
 
 /// Something worth telling.

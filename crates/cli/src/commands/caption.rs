@@ -6,6 +6,7 @@ use anyhow::{Context, anyhow, bail};
 use ocelli_config::{self as config, Config};
 use ocelli_cpu::CpuExecutor;
 use ocelli_data::image::{decode, resize};
+use ocelli_data::text::count;
 use ocelli_data::tokenizer::{self, Tokenizer};
 use ocelli_ir::SlotKind;
 use ocelli_train::caption::{Caption, Captioner, Sampling};
@@ -54,7 +55,7 @@ pub fn caption(args: &Args) -> anyhow::Result<()> {
         print(path, caption, args);
     }
     if failed > 0 {
-        bail!("{failed} of {} pictures could not be captioned", args.images.len());
+        bail!("{failed} of {} could not be captioned", count(args.images.len(), "picture"));
     }
     arrived()
 }
@@ -92,7 +93,8 @@ fn prompt(args: &Args, model: &Model) -> anyhow::Result<Vec<u32>> {
         if args.prompt.is_none() {
             bail!("--max-length {room} leaves nothing to add: the caption begins with '{text}', given to it");
         }
-        bail!("--prompt has {} characters, a caption has at most {room}: none is left to add", ids.len());
+        let length = count(ids.len(), "character");
+        bail!("--prompt has {length}, a caption has at most {room}: none is left to add");
     }
     Ok(ids)
 }

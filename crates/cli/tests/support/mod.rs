@@ -84,6 +84,20 @@ impl Bench {
         found
     }
 
+    /// The lines of a log of the only run folder; none if it is not there.
+    pub fn log(&self, name: &str) -> Vec<serde_json::Value> {
+        let text = std::fs::read_to_string(self.run_folder().join(name)).unwrap_or_default();
+        text.lines().map(|l| serde_json::from_str(l).unwrap()).collect()
+    }
+
+    /// The last line of the only run's metrics, which sums it up.
+    #[track_caller]
+    pub fn summary(&self) -> serde_json::Value {
+        let last = self.log("metrics.jsonl").pop().unwrap();
+        assert_eq!(last["kind"], "summary", "{last}");
+        last
+    }
+
     /// The only run folder.
     pub fn run_folder(&self) -> PathBuf {
         let mut runs: Vec<PathBuf> =
@@ -93,7 +107,7 @@ impl Bench {
     }
 }
 
-fn tiny<'a>(args: &[&'a str]) -> Vec<&'a str> {
+pub fn tiny<'a>(args: &[&'a str]) -> Vec<&'a str> {
     [&["train"], TINY, args].concat()
 }
 
@@ -130,6 +144,30 @@ impl Said {
         parts.iter().for_each(|p| assert!(all.contains(p), "no '{p}' in:\n{all}"));
         self
     }
+}
+
+/// A CSV file with `good` good rows and `bad` bad ones, small pictures; the arguments that train on all of it.
+pub fn csv(b: &Bench, good: usize, bad: usize) -> Vec<&'static str> {
+    let captions = include_str!("../../../data/tests/cases/08_captions/captions.csv");
+    let (_, row) = captions.lines().nth(1).unwrap().split_once(',').unwrap();
+    rows(b, &[&*vec![row; good], &*vec!["AAAA,a bad row"; bad]].concat())
+}
+
+/// A CSV file of these rows; the arguments that train on all of it.
+pub fn rows(b: &Bench, rows: &[&str]) -> Vec<&'static str> {
+    std::fs::write(b.path("rows.csv"), format!("b64string_images,caption\n{}\n", rows.join("\n"))).unwrap();
+    vec![
+        "--config-name",
+        "csv_train",
+        "data_config.data_path=rows.csv",
+        "data_config.vocab_path=auto",
+        "data_config.train_split_ratio=1",
+    ]
+}
+
+/// The parts of a command line, one after another.
+pub fn with<'a>(base: &[&'a str], more: &[&'a str]) -> Vec<&'a str> {
+    [base, more].concat()
 }
 
 fn walk(dir: &Path, found: &mut Vec<PathBuf>) {

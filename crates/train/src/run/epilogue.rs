@@ -1,35 +1,75 @@
 //! The end of a run: last validation and snapshot, sample captions, the summary.
 
 use super::Run;
+use super::metrics::summary_line;
 use crate::caption::{Caption, Captioner, Sampling};
 use crate::error::TrainError;
-use crate::report::{Attributes, Event, Summary};
+use crate::report::{Attributes, Ended, Event, Summary};
 use crate::settings;
 use ocelli_config::Dataset as Kind;
 use ocelli_data::source::shapes;
+use ocelli_data::text::count;
 
 /// Validation pictures captioned to count right attributes of drawn pictures.
 const SCORED: usize = 512;
 
 impl Run<'_> {
     pub(super) fn end(mut self) -> Result<Summary, TrainError> {
-        self.summary.interrupted = self.interrupted() && self.step < self.total;
-        self.judge_skips(true)?;
-        if self.whole.steps > 0 && self.saved.as_ref().is_none_or(|(_, step)| *step != self.step) {
+        let ended =
+            if self.interrupted() && self.step < self.total { Ended::Interrupted } else { Ended::Done };
+        // A folder whose batches had no weight has a snapshot too, or nothing could go on from it.
+        let passed = ended == Ended::Done && self.whole.steps > 0 && self.saved.is_none();
+        if self.unsaved() || passed {
             self.save()?;
         }
-        if !self.summary.interrupted && self.validated_at != Some(self.step) {
+        if ended == Ended::Done && self.validated.is_none_or(|(step, _)| step != self.step) {
             self.validate()?;
         }
         if !self.interrupted() {
             self.samples()?;
         }
-        self.summary.steps = self.step;
-        self.summary.samples = self.whole.samples;
-        self.summary.training = self.whole.time;
-        self.summary.skipped = self.skips.counts.iter().map(|(r, n)| (r.to_string(), *n)).collect();
-        self.reporter.event(&Event::Finished(&self.summary));
-        Ok(self.summary)
+        self.doubt();
+        let summary = self.summary(ended);
+        self.conclude(&summary)?;
+        self.reporter.event(&Event::Finished(&summary));
+        Ok(summary)
+    }
+
+    /// What the run did so far.
+    pub(super) fn summary(&self, ended: Ended) -> Summary {
+        Summary {
+            ended,
+            steps: self.step,
+            new_steps: self.step - self.started,
+            samples: self.whole.samples,
+            training: self.whole.time,
+            validation_loss: self.validated.map(|(_, loss)| loss),
+            counts: self.tally.counts().clone(),
+        }
+    }
+
+    /// Writes the last line of `metrics.jsonl`.
+    pub(super) fn conclude(&mut self, summary: &Summary) -> Result<(), TrainError> {
+        self.log(&[summary_line(summary)])
+    }
+
+    /// What to say if the snapshot has all the steps that are asked for.
+    pub(super) fn nothing_left(&self) -> String {
+        let t = &self.config().trainer;
+        let by_steps = t.max_iters.is_some_and(|n| n <= self.step);
+        let by_epochs = !self.sampler.options().endless && self.position.epoch >= t.epochs;
+        let keys = match (by_steps, by_epochs) {
+            (true, true) => "trainer_config.max_iters and trainer_config.epochs",
+            (true, false) => "trainer_config.max_iters",
+            (false, _) => "trainer_config.epochs",
+        };
+        let have = if self.step == self.total { "all of them" } else { "more" };
+        let steps = count(self.total, "step");
+        let from = self.origin.as_ref().map_or_else(String::new, |path| format!("{} ", path.display()));
+        format!(
+            "nothing to train: of the {steps} asked for, the snapshot {from}has {have} ({}). To go on, raise {keys}",
+            self.step
+        )
     }
 
     /// Captions some validation pictures; for drawn ones, counts the attributes named right.

@@ -1,50 +1,8 @@
-//! `metrics.jsonl` and `skipped.jsonl`: one JSON object a line, appended; a line is written whole or, after a
-//! kill, is the last one and cut.
+//! The lines of `metrics.jsonl`. Each names its `kind`: `step`, `progress`, `validation` or `summary`.
 
 use crate::engine::StepMetrics;
-use crate::error::TrainError;
-use crate::report::Progress;
-use ocelli_data::batch::Skipped;
+use crate::report::{Ended, Progress, Summary};
 use serde_json::{Value, json};
-use std::collections::BTreeMap;
-use std::fs::{File, OpenOptions};
-use std::io::Write;
-use std::path::{Path, PathBuf};
-
-/// A file that grows by whole lines.
-#[derive(Debug)]
-pub struct Lines {
-    path: PathBuf,
-    file: Option<File>,
-}
-
-impl Lines {
-    /// The file `path`, made with its first line.
-    pub fn new(path: PathBuf) -> Self {
-        Self { path, file: None }
-    }
-
-    /// The file.
-    pub fn path(&self) -> &Path {
-        &self.path
-    }
-
-    /// Appends lines with one write.
-    ///
-    /// # Errors
-    /// If the file cannot be written.
-    pub fn append(&mut self, lines: &[Value]) -> Result<(), TrainError> {
-        if lines.is_empty() {
-            return Ok(());
-        }
-        let text: String = lines.iter().map(|l| format!("{l}\n")).collect();
-        let fail = |source| TrainError::Append { path: self.path.clone(), source };
-        if self.file.is_none() {
-            self.file = Some(OpenOptions::new().create(true).append(true).open(&self.path).map_err(fail)?);
-        }
-        self.file.as_mut().map_or(Ok(()), |f| f.write_all(text.as_bytes())).map_err(fail)
-    }
-}
 
 /// One step as a line.
 pub fn step_line(epoch: u64, step: u64, m: &StepMetrics) -> Value {
@@ -64,44 +22,16 @@ pub fn validation_line(epoch: u64, step: u64, loss: f64) -> Value {
     json!({"kind": "validation", "epoch": epoch, "step": step, "loss": loss})
 }
 
-/// Bad samples of a run.
-#[derive(Debug)]
-pub struct Skips {
-    lines: Lines,
-    /// Training samples by reason.
-    pub counts: BTreeMap<&'static str, u64>,
-}
-
-impl Skips {
-    /// Lists them in `path`.
-    pub fn new(path: PathBuf) -> Self {
-        Self { lines: Lines::new(path), counts: BTreeMap::new() }
-    }
-
-    /// All of them.
-    pub fn total(&self) -> u64 {
-        self.counts.values().sum()
-    }
-
-    /// Where they are listed.
-    pub fn path(&self) -> &Path {
-        self.lines.path()
-    }
-
-    /// `3 truncated, 1 not_an_image`.
-    pub fn reasons(&self) -> String {
-        self.counts.iter().map(|(r, n)| format!("{n} {r}")).collect::<Vec<_>>().join(", ")
-    }
-
-    /// Lists the bad samples of a batch of a split, and counts those of training.
-    ///
-    /// # Errors
-    /// If the list cannot be written.
-    pub fn add(&mut self, split: &str, skipped: &[Skipped]) -> Result<(), TrainError> {
-        let line = |s: &Skipped| json!({"split": split, "reason": s.why.reason, "place": s.why.place, "row": s.row, "detail": s.why.detail});
-        if split == "training" {
-            skipped.iter().for_each(|s| *self.counts.entry(s.why.reason).or_default() += 1);
-        }
-        self.lines.append(&skipped.iter().map(line).collect::<Vec<_>>())
-    }
+/// The whole run as a line, its last.
+pub fn summary_line(s: &Summary) -> Value {
+    let ended = match s.ended {
+        Ended::Done => "done",
+        Ended::Interrupted => "interrupted",
+        Ended::BadSamples => "bad_samples",
+    };
+    json!({
+        "kind": "summary", "ended": ended, "steps": s.steps, "new_steps": s.new_steps, "samples": s.samples,
+        "seconds": s.training.as_secs_f64(), "skipped": s.counts.skipped, "truncated": s.counts.truncated,
+        "replaced": s.counts.replaced, "warnings": s.counts.warnings, "validation_loss": s.validation_loss,
+    })
 }

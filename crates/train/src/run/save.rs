@@ -12,23 +12,24 @@ impl Run<'_> {
     /// more is never saved.
     pub(super) fn save(&mut self) -> Result<(), TrainError> {
         self.flush()?;
+        let Some(run) = self.files.as_ref().map(|files| files.dir.clone()) else { return Ok(()) };
         let name = if self.epoch_ended() {
             SnapshotName::end_of_epoch(self.epoch)
         } else {
             SnapshotName::within_epoch(self.epoch, self.step)
         };
-        let dir = self.dir.snapshot_dir();
+        let dir = run.snapshot_dir();
         let path = dir.join(name.to_string());
-        snapshot::save(&path, &checkpoint::capture(&self.engine, self.meta())?)?;
+        snapshot::save(&path, &checkpoint::capture(&self.engine, self.meta(&run.info().run_id))?)?;
         self.saved = Some((path.clone(), self.step));
         self.reporter.event(&Event::Saved(&path));
         if let Some(keep) = self.config().trainer.keep_last {
-            snapshot::prune(&dir, keep, &self.dir.info().run_id)?;
+            snapshot::prune(&dir, keep, &run.info().run_id)?;
         }
         Ok(())
     }
 
-    fn meta(&self) -> Meta {
+    fn meta(&self, run_id: &str) -> Meta {
         let model = self.engine.model();
         let mut sizes = BTreeMap::from([
             (GLOBAL_BATCH.to_string(), self.config().trainer.train_batch_size as u64),
@@ -39,7 +40,7 @@ impl Run<'_> {
             sizes.insert(FIRST_CHARACTER.to_string(), u64::from(u32::from(first)));
         }
         Meta {
-            run_id: self.dir.info().run_id.clone(),
+            run_id: run_id.to_string(),
             config_name: self.request.name.clone(),
             config: self.request.text.clone(),
             tokenizer: self.data.tokenizer.to_json(),

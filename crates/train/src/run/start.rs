@@ -1,7 +1,8 @@
 //! The start of a run: data, model, snapshot to go on from, run folder.
 
 use super::clock::Window;
-use super::metrics::{Lines, Skips};
+use super::files::Files;
+use super::tally::Tally;
 use super::{Request, Run};
 use crate::changes::changes;
 use crate::checkpoint::{self, Origin};
@@ -9,7 +10,7 @@ use crate::engine::{Captions, Engine};
 use crate::error::TrainError;
 use crate::prepare::{Prepared, prepare};
 use crate::program::Size;
-use crate::report::{Event, Reporter, Summary};
+use crate::report::{Event, Reporter};
 use crate::run_dir::RunDir;
 use crate::settings;
 use ocelli_config::Config;
@@ -26,7 +27,8 @@ const SIDE_BY_SIDE: usize = 16;
 pub(super) const AHEAD: usize = 4;
 
 impl<'a> Run<'a> {
-    /// Everything up to the first step. The run folder is made last: a run that cannot start leaves none.
+    /// Everything up to the first step. The run folder is made last: a run that cannot start leaves none, nor
+    /// does one that has no step left to take.
     pub(super) fn start(request: &'a Request, reporter: &'a mut dyn Reporter) -> Result<Self, TrainError> {
         let c = &request.config;
         let origin = checkpoint::origin(c, &request.name, request.resume.as_deref())?;
@@ -52,31 +54,32 @@ impl<'a> Run<'a> {
         }
         let longest = Size { batch: c.trainer.train_batch_size, text: data.train.lengths().limit() };
         reporter.event(&Event::Note(&engine.describe_step(longest)?));
-        let dir = run_dir(request)?;
-        reporter.event(&Event::Note(&format!("run folder: {}", dir.path().display())));
+        let files = if resumed.step < total { Some(Files::new(run_dir(request)?)) } else { None };
+        if let Some(files) = &files {
+            reporter.event(&Event::Note(&format!("run folder: {}", files.dir.path().display())));
+        }
         Ok(Run {
             request,
             engine,
             data,
             sampler,
-            metrics: Lines::new(dir.path().join("metrics.jsonl")),
-            skips: Skips::new(dir.path().join("skipped.jsonl")),
-            dir,
+            files,
             reporter,
+            tally: Tally::default(),
             position: resumed.position,
             epoch: resumed.position.epoch,
+            started: resumed.step,
             step: resumed.step,
             batches: resumed.batches,
             flushed: resumed.batches,
             total,
             origin: resumed.from,
             saved: None,
-            validated_at: None,
+            validated: None,
             loss: (0.0, 0.0),
             last: None,
             window: Window::default(),
             whole: Window::default(),
-            summary: Summary::default(),
         })
     }
 

@@ -3,31 +3,30 @@
 use super::Run;
 use super::metrics::validation_line;
 use super::start::AHEAD;
+use super::tally::Part;
 use crate::error::TrainError;
 use crate::report::Event;
 use ocelli_data::loader::{Loader, LoaderOptions};
 use ocelli_data::sampler::{Position, Sampler};
+use ocelli_data::text::count;
 
 impl Run<'_> {
     /// Measures and reports; nothing without a validation split.
     pub(super) fn validate(&mut self) -> Result<(), TrainError> {
         let Some((dataset, rows)) = self.data.validation.clone() else { return Ok(()) };
+        self.report()?;
         let c = self.config();
         let limit = c.trainer.eval_iters.unwrap_or(u64::MAX);
         let sampler = Sampler::in_order(rows, c.trainer.eval_batch_size)?;
         let options = LoaderOptions { workers: c.data.num_workers, ahead: AHEAD, until_epoch: Some(1) };
         let mut loader = Loader::start(dataset, sampler, Position::default(), options)?;
         let (mut sum, mut weight, mut batches, mut skipped) = (0.0, 0.0, 0, 0);
-        let first = self.validated_at.is_none();
         while let Some(loaded) = if batches < limit { loader.next_batch() } else { None } {
             let loaded = loaded?;
             if self.interrupted() {
                 return Ok(());
             }
-            if first {
-                self.skips.add("validation", &loaded.batch.skipped)?;
-            }
-            skipped += loaded.batch.skipped.len();
+            skipped += self.note_odd(Part::Validation, &loaded.batch)?;
             let (s, w) = self.engine.evaluate(&loaded.batch)?;
             (sum, weight, batches) = (sum + s, weight + w, batches + 1);
             loader.recycle(loaded.batch);
@@ -41,13 +40,13 @@ impl Run<'_> {
         if !loss.is_finite() {
             return Err(self.diverged(self.step, loss as f32, self.last.map_or(0.0, |m| m.grad_norm)));
         }
-        if first && skipped > 0 {
-            let line = format!("{skipped} validation samples could not be used (listed in skipped.jsonl)");
+        if skipped > 0 {
+            let listed = if self.files.is_some() { " (listed in skipped.jsonl)" } else { "" };
+            let line = format!("{} could not be used{listed}", count(skipped, "validation sample"));
             self.reporter.event(&Event::Warning(&line));
         }
-        self.summary.validation_loss = Some(loss);
-        self.validated_at = Some(self.step);
-        self.metrics.append(&[validation_line(self.epoch, self.step, loss)])?;
+        self.validated = Some((self.step, loss));
+        self.log(&[validation_line(self.epoch, self.step, loss)])?;
         let (epoch, step, epoch_ended) = (self.epoch, self.step, self.epoch_ended());
         self.reporter.event(&Event::Validation { epoch, step, loss, epoch_ended });
         Ok(())

@@ -1,0 +1,86 @@
+//! Bad samples end a run if there are too many of them; what was learnt before is saved first.
+//!
+//! Judged over the rows of the training split, each once: from the moment on at which all of them, or 1,000, were drawn.
+//! So a run over a small split without end is judged after its first pass, and a larger one does not go on for hours.
+
+use super::Run;
+use crate::error::TrainError;
+use crate::report::{Ended, Event};
+use ocelli_data::source::FILE_NAME;
+use ocelli_data::text::count;
+
+impl Run<'_> {
+    /// Ends the run if too many samples were bad.
+    pub(super) fn judge(&mut self) -> Result<(), TrainError> {
+        let (rows, limit) = (self.data.train_rows.len(), self.config().data.max_skip_ratio);
+        let share = self.tally.share(rows);
+        // Without a single usable sample there is nothing to train on, whatever the limit.
+        if !self.tally.enough(rows) || (self.tally.usable() && !share.above(limit)) {
+            return Ok(());
+        }
+        if self.unsaved() {
+            self.save()?;
+        }
+        let summary = self.summary(Ended::BadSamples);
+        self.conclude(&summary)?;
+        let (seen, reasons, examples) = (share.seen, self.reasons(), self.examples());
+        if !self.tally.usable() {
+            return Err(TrainError::NothingUsable { seen, reasons, examples, advice: self.repair() });
+        }
+        let advice = self.go_on();
+        Err(TrainError::TooManySkipped { skipped: share.skipped, seen, reasons, limit, examples, advice })
+    }
+
+    /// Says at the end of a run that a smaller part of the rows than is judged by had too many bad ones.
+    pub(super) fn doubt(&mut self) {
+        let (rows, limit) = (self.data.train_rows.len(), self.config().data.max_skip_ratio);
+        let share = self.tally.share(rows);
+        if !self.tally.enough(rows) && share.above(limit) {
+            let line = format!(
+                "{} of {} could not be used: a run that draws more of the data may be ended for it \
+                 (data_config.max_skip_ratio={limit})",
+                share.skipped,
+                count(share.seen, "sample")
+            );
+            self.reporter.event(&Event::Warning(&line));
+        }
+    }
+
+    /// `3 truncated, 1 not_an_image`.
+    fn reasons(&self) -> String {
+        let skipped = &self.tally.counts().skipped;
+        skipped.iter().map(|(r, n)| format!("{n} {r}")).collect::<Vec<_>>().join(", ")
+    }
+
+    fn examples(&self) -> String {
+        let lines: String = self.tally.first().iter().map(|bad| format!("\n  {bad}")).collect();
+        let all = self.files.as_ref().map_or_else(String::new, |files| {
+            format!("\nAll are listed in {}", files.skipped.path().display())
+        });
+        format!("The first:{lines}{all}")
+    }
+
+    fn repair(&self) -> String {
+        if self.tally.first().iter().any(|bad| bad.reason == FILE_NAME) {
+            return format!(
+                "The column `{}` holds names of files where the pictures themselves are wanted, in base64. For \
+                 pictures in a folder, put a metadata.csv with a `file_name` column beside them, and set \
+                 data_config.dataset=folder and data_config.data_path to the folder",
+                self.config().data.image_col
+            );
+        }
+        "Repair the data".into()
+    }
+
+    fn go_on(&self) -> String {
+        let repair = self.repair();
+        let Some((path, step)) = &self.saved else {
+            return format!("{repair}, or raise data_config.max_skip_ratio");
+        };
+        format!(
+            "{repair}; or raise data_config.max_skip_ratio and go on from what is saved, with --resume {} ({})",
+            path.display(),
+            count(*step, "step")
+        )
+    }
+}
