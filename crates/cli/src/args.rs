@@ -83,25 +83,25 @@ pub struct Caption {
     #[arg(value_name = "IMAGE", required = true)]
     pub images: Vec<PathBuf>,
     /// Sample instead of taking the likeliest character; higher is more daring
-    #[arg(long, value_name = "T", default_value_t = 0.0, value_parser = temperature)]
+    #[arg(long, value_name = "T", default_value_t = 0.0, value_parser = temperature, allow_hyphen_values = true)]
     pub temperature: f64,
     /// Sample among the K likeliest characters only; needs --temperature
-    #[arg(long, value_name = "K", value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, value_name = "K", value_parser = whole::<1, { u64::MAX }>, allow_negative_numbers = true)]
     pub top_k: Option<u64>,
     /// Seed of the sampling
-    #[arg(long, value_name = "N", default_value_t = 0)]
+    #[arg(long, value_name = "N", default_value_t = 0, value_parser = whole::<0, { u64::MAX }>, allow_negative_numbers = true)]
     pub seed: u64,
     /// Longest caption in characters, the prompt included
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, value_name = "N", value_parser = whole::<1, { u64::MAX }>, allow_negative_numbers = true)]
     pub max_length: Option<u64>,
     /// How each caption begins
     #[arg(long, value_name = "TEXT")]
     pub prompt: Option<String>,
-    /// One JSON object a line
+    /// One JSON object a line and picture: "caption" and more, or "error" with "reason" and "detail"
     #[arg(long)]
     pub json: bool,
     /// Threads to compute with
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1024))]
+    #[arg(long, value_name = "N", value_parser = whole::<1, 1024>, allow_negative_numbers = true)]
     pub threads: Option<u64>,
 }
 
@@ -121,5 +121,14 @@ fn temperature(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
         Ok(t) if t.is_finite() && t >= 0.0 => Ok(t),
         _ => Err("a temperature is a number of at least 0".into()),
+    }
+}
+
+/// A whole number of the range. Negative numbers are taken for values, not for options, so that they get here.
+fn whole<const MIN: u64, const MAX: u64>(text: &str) -> Result<u64, String> {
+    match text.parse::<u64>() {
+        Ok(n) if (MIN..=MAX).contains(&n) => Ok(n),
+        _ if MAX == u64::MAX => Err(format!("a whole number of at least {MIN} is wanted")),
+        _ => Err(format!("a whole number from {MIN} to {MAX} is wanted")),
     }
 }

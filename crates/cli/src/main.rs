@@ -6,6 +6,7 @@
 mod args;
 mod commands;
 mod console;
+mod filesize;
 mod finish;
 mod output;
 mod panics;
@@ -16,6 +17,7 @@ use std::process::ExitCode;
 
 fn main() -> ExitCode {
     panics::install();
+    filesize::install();
     let args = Args::read();
     let done = match args.command {
         Command::Train(train) => commands::train(&train),

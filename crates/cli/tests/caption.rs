@@ -89,9 +89,14 @@ fn options_that_make_no_sense_are_refused() {
     for (more, says) in [
         (&["--top-k", "3"][..], "--temperature"),
         (&["--top-k", "3", "--temperature", "0"], "--temperature"),
-        (&["--threads", "18446744073709551615"], "1..=1024"),
-        (&["--threads", "1025"], "1..=1024"),
-        (&["--temperature=-1"], "at least 0"),
+        (&["--threads", "18446744073709551615"], "from 1 to 1024"),
+        (&["--threads", "1025"], "from 1 to 1024"),
+        (&["--temperature=-1"], "a temperature is a number of at least 0"),
+        (&["--temperature", "-1"], "a temperature is a number of at least 0"),
+        (&["--temperature", "-1e-3"], "a temperature is a number of at least 0"),
+        (&["--top-k", "-5", "--temperature", "1"], "a whole number of at least 1"),
+        (&["--seed", "-5"], "a whole number of at least 0"),
+        (&["--max-length", "-5"], "a whole number of at least 1"),
     ] {
         let said = run(more).mentions(&["error: ", says]);
         assert_eq!((said.code, said.out.as_str()), (Some(2), ""), "{more:?}");
@@ -144,4 +149,68 @@ fn a_full_disk_is_an_error() {
         let said = support::said(b.command(args).stdout(full).output().unwrap());
         said.refused(&["error: cannot write to standard output"]);
     }
+}
+
+#[test]
+fn a_bad_picture_has_a_json_line_in_its_place() {
+    let (b, snapshot, picture) = trained(&[]);
+    std::fs::write(b.path("page.jpg"), "<!doctype html><p>not found").unwrap();
+    let said = b.run(&["caption", "--json", "--snapshot", &snapshot, "page.jpg", &picture, "missing.png"]);
+    let lines: Vec<serde_json::Value> = said.out.lines().map(|l| serde_json::from_str(l).unwrap()).collect();
+    said.refused(&["2 of 3 pictures could not be captioned"]);
+    let images: Vec<&str> = lines.iter().map(|l| l["image"].as_str().unwrap()).collect();
+    assert_eq!(images, ["page.jpg", picture.as_str(), "missing.png"]);
+    assert_eq!(lines[0]["error"]["reason"], "not_an_image");
+    assert!(lines[0]["error"]["detail"].as_str().unwrap().contains("<!doctype"), "{}", lines[0]);
+    assert!(lines[1]["caption"].is_string() && lines[1].get("error").is_none());
+    assert_eq!(lines[2]["error"]["reason"], "read_error");
+    b.run(&["caption", "--snapshot", &snapshot, "missing.png"])
+        .refused(&["1 of 1 picture could not be captioned"]);
+}
+
+/// More pictures than fit side by side, with a bad one among them: the captions come in order, and each is what it
+/// would be had the bad one been good.
+#[test]
+fn many_pictures_are_captioned_in_order() {
+    let (b, snapshot, picture) = trained(&[]);
+    let run = |images: &[&str]| -> Vec<serde_json::Value> {
+        let args = ["caption", "--json", "--temperature", "1.5", "--snapshot", &snapshot];
+        let out = b.run(&[&args[..], images].concat()).out;
+        out.lines().map(|l| serde_json::from_str(l).unwrap()).collect()
+    };
+    let good = run(&[picture.as_str(); 40]);
+    let mut images = [picture.as_str(); 40];
+    images[3] = "missing.png";
+    images[33] = "missing.png";
+    let mixed = run(&images);
+    assert_eq!((good.len(), mixed.len()), (40, 40));
+    for (i, (a, b)) in good.iter().zip(&mixed).enumerate() {
+        assert_eq!(b["image"], images[i]);
+        assert!(
+            if i % 30 == 3 { b.get("error").is_some() } else { a["caption"] == b["caption"] },
+            "{i}: {b}"
+        );
+    }
+    assert!((1..40).any(|i| good[i]["caption"] != good[0]["caption"]));
+}
+
+/// The first captions are there while later pictures are still to be read.
+#[cfg(unix)]
+#[test]
+fn captions_come_before_the_last_picture_is_read() {
+    use std::io::{BufRead, BufReader};
+    let (b, snapshot, picture) = trained(&[]);
+    // A pipe: opening it waits for a writer.
+    let late = b.path("late.jpg");
+    assert!(std::process::Command::new("mkfifo").arg(&late).status().unwrap().success());
+    let mut args = vec!["caption", "--snapshot", &snapshot];
+    args.extend([picture.as_str(); 20]);
+    args.push(late.to_str().unwrap());
+    let mut child = b.command(&args).stdout(std::process::Stdio::piped()).spawn().unwrap();
+    let mut out = BufReader::new(child.stdout.take().unwrap());
+    let mut line = String::new();
+    out.read_line(&mut line).unwrap();
+    assert!(line.contains("barn.jpg: "), "{line}");
+    std::fs::write(&late, std::fs::read(&picture).unwrap()).unwrap();
+    assert!(child.wait().unwrap().success());
 }

@@ -125,13 +125,14 @@ fn resume_by_path_takes_the_snapshots_own_configuration() {
     b.run(&["train", "--resume", path, "trainer_config.max_iters=5"])
         .done()
         .mentions(&["step 3", "done: 5 steps"]);
-    b.run(&["train", "--resume", path, "trainer_config.seed=9"]).refused(&["seed=1337", "has 9"]);
+    b.run(&["train", "--resume", path, "trainer_config.seed=9"])
+        .refused(&["trainer_config.seed was 1337, is 9"]);
     b.run(&["train", "--resume", path, "model_config.n_embd=32"])
         .refused(&["model_config.n_embd was 16, is 32"]);
     // Weights alone, for another run.
     let init = format!("model_config.init_from={path}");
     b.train(&["trainer_config.max_iters=1", &init]).done().mentions(&["weights: "]);
-    b.train(&[&init, "model_config.n_embd=32"]).refused(&["sizes"]);
+    b.train(&[&init, "model_config.n_embd=32"]).refused(&["model_config.n_embd is 32 here, 16 in the file"]);
 }
 
 #[test]

@@ -66,35 +66,49 @@ impl Captioner<'_> {
         prompt: &[u32],
         how: &Sampling,
     ) -> Result<Vec<Caption>, EngineError> {
-        let width = self.engine.caption_batch();
+        let numbered: Vec<(usize, &[u8])> = pictures.iter().copied().enumerate().collect();
+        self.caption_numbered(&numbered, prompt, how)
+    }
+
+    /// As [`Captioner::caption`], with the number of each picture, which keys its random stream: so that pictures
+    /// that come in parts, or with gaps, get the captions they would get all at once.
+    ///
+    /// # Errors
+    /// If the device fails.
+    pub fn caption_numbered(
+        &mut self,
+        pictures: &[(usize, &[u8])],
+        prompt: &[u32],
+        how: &Sampling,
+    ) -> Result<Vec<Caption>, EngineError> {
         let mut captions = Vec::with_capacity(pictures.len());
-        for (i, group) in pictures.chunks(width).enumerate() {
-            captions.extend(self.group(group, prompt, how, i * width)?);
+        for group in pictures.chunks(self.engine.caption_batch()) {
+            captions.extend(self.group(group, prompt, how)?);
         }
         Ok(captions)
     }
 
     fn group(
         &mut self,
-        pictures: &[&[u8]],
+        pictures: &[(usize, &[u8])],
         prompt: &[u32],
         how: &Sampling,
-        first: usize,
     ) -> Result<Vec<Caption>, EngineError> {
         let (width, side) = (self.engine.caption_batch(), self.engine.model().picture_side());
         let limit = self.limit.min(self.engine.caption_limit());
         let prompt = &prompt[..prompt.len().min(limit)];
-        let mut images = pictures.concat();
+        let mut images: Vec<u8> = pictures.iter().flat_map(|(_, pixels)| pixels.iter().copied()).collect();
         images.resize(width * side * side * 3, 0);
         // A prompt of no tokens still needs one place: it holds padding that nothing attends to later.
         let text = prompt.len().max(1);
         let pad = self.tokenizer.pad();
         let tokens: Vec<u32> =
             (0..width * text).map(|i| prompt.get(i % text).copied().unwrap_or(pad)).collect();
-        let mut rows: Vec<Row> = (0..pictures.len())
-            .map(|i| Row {
+        let mut rows: Vec<Row> = pictures
+            .iter()
+            .map(|(number, _)| Row {
                 ids: prompt.to_vec(),
-                stream: Stream::new(how.seed, &format!("caption {}", first + i)),
+                stream: Stream::new(how.seed, &format!("caption {number}")),
                 done: false,
                 complete: false,
                 log_probability: 0.0,

@@ -1,7 +1,8 @@
 //! What changed in the configuration since a snapshot was made: some changes would make it another model or other
 //! data, and are refused; others are allowed and said.
 
-use ocelli_config::Config;
+use crate::snapshot::Meta;
+use ocelli_config::{Config, ConfigErrors, Dataset};
 use serde_json::Value;
 
 /// Keys of the model that may change: they shape no weight and no meaning of one.
@@ -9,6 +10,19 @@ const FREE_MODEL: &[&str] =
     &["init_from", "dropout", "emb_dropout", "blk_dropout", "block_size", "head_size"];
 /// Keys of the data that decide what a position in the stream or a target means.
 const FIXED_DATA: &[&str] = &["dataset", "loss", "train_split_ratio", "endless", "train_samples", "alpha"];
+/// Keys of the data that do not decide what its rows are.
+const NO_ROWS: &[&str] = &[
+    "pad_token",
+    "vocab_path",
+    "padding",
+    "max_seq_length",
+    "num_workers",
+    "pinned_memory",
+    "val_samples",
+    "unknown",
+    "max_skip_ratio",
+    "max_pixels",
+];
 /// Keys of the trainer that change what is learnt from here on.
 const TRAINING: &[&str] = &[
     "lr",
@@ -34,8 +48,51 @@ pub struct Changes {
     pub noted: Vec<String>,
 }
 
+impl Changes {
+    /// What changed since a snapshot was made: in the configuration, and in the data, whose fingerprint is `data` now.
+    ///
+    /// # Errors
+    /// If the snapshot's configuration cannot be read.
+    pub fn since(meta: &Meta, now: &Config, data: &str) -> Result<Self, ConfigErrors> {
+        let before = ocelli_config::load_stored("its configuration", &meta.config, &[])?.config;
+        let mut found = changes(&before, now);
+        let same_seed = meta.seed == now.trainer.seed;
+        if !same_seed {
+            let line = format!("trainer_config.seed was {}, is {}", meta.seed, now.trainer.seed);
+            found.refused.insert(0, line);
+        }
+        if meta.source_fingerprint != data {
+            // Keys that may change as long as the rows stay what they were.
+            let (rows, noted) = found.noted.into_iter().partition(|line| decides_rows(line));
+            found.noted = noted;
+            found.refused.extend::<Vec<String>>(rows);
+            // Drawn pictures follow the seed.
+            let by_seed = now.data.dataset == Dataset::Shapes && !same_seed;
+            let by_key = found.refused.iter().any(|line| decides_rows(line));
+            if !by_seed && !by_key {
+                found.refused.push(contents(now));
+            }
+        }
+        Ok(found)
+    }
+}
+
+/// True if a line is about a key that decides what the rows are.
+fn decides_rows(line: &str) -> bool {
+    let key = line.strip_prefix("data_config.").and_then(|rest| rest.split(' ').next());
+    key.is_some_and(|key| !NO_ROWS.contains(&key))
+}
+
+/// The same place holds other rows.
+fn contents(now: &Config) -> String {
+    match now.data.data_path.as_deref().filter(|_| now.data.dataset != Dataset::Shapes) {
+        Some(path) => format!("the contents of {path} changed"),
+        None => "the drawn pictures changed: another version of Ocelli draws others".into(),
+    }
+}
+
 /// Compares two configurations.
-pub fn changes(before: &Config, now: &Config) -> Changes {
+fn changes(before: &Config, now: &Config) -> Changes {
     let (before, now) = (json(before), json(now));
     let mut out = Changes::default();
     for (group, keys) in now.as_object().into_iter().flatten() {
@@ -83,5 +140,31 @@ mod tests {
                 && has(&found.refused, "data_config.train_split_ratio")
         );
         assert!(has(&found.noted, "model_config.dropout was ") && has(&found.noted, "trainer_config.beta1"));
+    }
+
+    #[test]
+    fn other_rows_are_refused_with_the_key_or_the_contents() {
+        let mut before = Config::default();
+        (before.data.dataset, before.data.data_path) = (Dataset::Csv, Some("a.csv".into()));
+        let meta = Meta {
+            config: before.to_json(),
+            source_fingerprint: "1".into(),
+            seed: before.trainer.seed,
+            ..Meta::default()
+        };
+        let of = |now: &Config, data: &str| Changes::since(&meta, now, data).unwrap();
+        assert_eq!(of(&before, "1"), Changes::default());
+        assert_eq!(of(&before, "2").refused, ["the contents of a.csv changed"]);
+        let mut now = before.clone();
+        (now.data.data_path, now.data.max_pixels) = (Some("b.csv".into()), 5);
+        let path = "data_config.data_path was \"a.csv\", is \"b.csv\"";
+        let pixels = "data_config.max_pixels was 100000000, is 5";
+        // Moved: the rows are the same.
+        assert_eq!(of(&now, "1"), Changes { refused: vec![], noted: vec![path.into(), pixels.into()] });
+        assert_eq!(of(&now, "2"), Changes { refused: vec![path.into()], noted: vec![pixels.into()] });
+        now.trainer.seed = 5;
+        assert_eq!(of(&now, "2").refused[0], "trainer_config.seed was 1337, is 5");
+        let meta = Meta { config: "model_config: {n_layr: 1}".into(), ..meta.clone() };
+        assert!(Changes::since(&meta, &now, "1").is_err());
     }
 }

@@ -54,6 +54,9 @@ pub enum TrainError {
         /// Which snapshot the run can go on from.
         kept: String,
     },
+    /// A setting that only the data can refuse.
+    #[error("{0}")]
+    Setting(String),
     /// Characters that the vocabulary lacks, found before the first step.
     #[error("{0}")]
     UnknownCharacters(String),

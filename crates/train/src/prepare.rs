@@ -38,17 +38,25 @@ pub struct Prepared {
 }
 
 /// The sources of a configuration: to train on, and to validate on where that is a source of its own.
-struct Sources {
+pub struct Sources {
     train: Arc<dyn Source>,
     validation: Option<Arc<dyn Source>>,
 }
 
-/// Opens the data of a configuration. `saved` is the vocabulary of the snapshot that the run goes on from.
+/// Identifies the rows to train on, as snapshots keep it.
+pub fn fingerprint(sources: &Sources) -> String {
+    format!("{:016x}", sources.train.fingerprint())
+}
+
+/// Makes opened data ready. `saved` is the vocabulary of the snapshot that the run goes on from.
 ///
 /// # Errors
-/// If the source cannot be used, or its captions do not go with the vocabulary.
-pub fn prepare(c: &Config, saved: Option<Arc<dyn Tokenizer>>) -> Result<Prepared, TrainError> {
-    let sources = open(c)?;
+/// If its captions do not go with the vocabulary.
+pub fn prepare(
+    c: &Config,
+    sources: Sources,
+    saved: Option<Arc<dyn Tokenizer>>,
+) -> Result<Prepared, TrainError> {
     let mut stats = ContentStats::scan(&*sources.train);
     if let Some(validation) = &sources.validation {
         stats.merge(&ContentStats::scan(&**validation));
@@ -76,7 +84,7 @@ pub fn prepare(c: &Config, saved: Option<Arc<dyn Tokenizer>>) -> Result<Prepared
     };
     let validated = validation.as_ref().map_or(0, |(_, rows)| rows.len());
     notes.push(format!("rows: {} to train on, {validated} to validate on", count(train_rows.len())));
-    let fingerprint = format!("{:016x}", sources.train.fingerprint());
+    let fingerprint = fingerprint(&sources);
     let first_character = first_character(&*sources.train);
     Ok(Prepared { train, train_rows, validation, tokenizer, fingerprint, first_character, notes })
 }
@@ -86,7 +94,11 @@ fn count(rows: usize) -> String {
     if rows >= u32::MAX as usize { "any number".into() } else { rows.to_string() }
 }
 
-fn open(c: &Config) -> Result<Sources, TrainError> {
+/// Opens the data of a configuration.
+///
+/// # Errors
+/// If the source cannot be used.
+pub fn open(c: &Config) -> Result<Sources, TrainError> {
     let shapes = |split, len| Arc::new(Shapes::new(c.trainer.seed, split, len)) as Arc<dyn Source>;
     Ok(match c.data.dataset {
         ocelli_config::Dataset::Csv => {

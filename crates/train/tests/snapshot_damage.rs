@@ -138,11 +138,26 @@ fn contradictory_headers_are_refused() {
         (r#"{"__metadata__":{"ocelli":"{}"}}"#.into(), 0, "format"),
         (r#"{"__metadata__":{"ocelli":"{\"format\":1}"}}"#.into(), 0, "checksum is missing"),
         ("{\"a\":".into(), 0, ""),
-        ("[]".into(), 0, "not a safetensors file"),
     ] {
         let error = refusal(dir.path(), "odd.safetensors", &raw_file(&header, &vec![0; bytes]));
         let text = error.to_string();
         assert!(matches!(error, SnapshotError::Damaged { .. }) && text.contains(part), "{header}: {text}");
+    }
+}
+
+#[test]
+fn what_never_was_a_safetensors_file_is_not_called_damaged() {
+    let dir = tempdir().unwrap();
+    for (bytes, part) in [
+        (b"Notes on the run of Monday".to_vec(), "the text \"Notes on the run of Mond\""),
+        (b"short".to_vec(), "the text \"short\""),
+        (b"\x89PNG\r\n\x1a\n\0\0\0\x0dIHDR".to_vec(), "the bytes 89 50 4e 47"),
+        (raw_file("[]", b""), "the bytes 02 00"),
+    ] {
+        let error = refusal(dir.path(), "01_snapshot.safetensors", &bytes);
+        let text = error.to_string();
+        assert!(matches!(error, SnapshotError::NotSafetensors { .. }) && text.contains(part), "{text}");
+        assert!(text.contains("_snapshot.safetensors") && text.contains("init_from"), "{text}");
     }
 }
 

@@ -11,7 +11,9 @@ use std::{
 
 use ocelli_train::{
     run_dir::{RUN_FILE, RunDir, RunDirError, latest_run_with_snapshot, runs},
-    snapshot::{Meta, Snapshot, SnapshotError, by_epoch, latest, latest_of_config, prune, save},
+    snapshot::{
+        Meta, Snapshot, SnapshotError, SnapshotName, Verdict, latest, latest_that, list, prune, save,
+    },
 };
 use snapshot_support::*;
 use tempfile::tempdir;
@@ -64,7 +66,8 @@ fn a_damaged_newest_is_refused_by_name_and_the_next_is_taken() {
     for part in [END, "bytes wanted", "bytes found"] {
         assert!(text.contains(part), "{part} not in {text}");
     }
-    let asked = by_epoch(dir.path(), 1).unwrap();
+    let (name, asked) = list(dir.path()).unwrap().swap_remove(0);
+    assert_eq!(name, SnapshotName::end_of_epoch(1));
     assert!(ocelli_train::snapshot::load(&asked).is_err(), "asked for outright, a damaged one is an error");
 
     cut(&older);
@@ -99,15 +102,40 @@ fn a_newest_that_diverged_stops_and_names_an_earlier_one() {
 }
 
 #[test]
-fn an_epoch_is_found_or_the_choice_is_shown() {
+fn a_folder_is_listed_newest_first() {
     let dir = tempdir().unwrap();
-    let text = by_epoch(dir.path(), 3).unwrap_err().to_string();
-    assert!(text.contains("no 03_snapshot.safetensors in") && text.contains("nothing"), "{text}");
-    saved(dir.path(), MID, 150);
-    let end = saved(dir.path(), END, 200).0;
-    assert_eq!(by_epoch(dir.path(), 1).unwrap(), end);
-    let text = by_epoch(dir.path(), 3).unwrap_err().to_string();
-    assert!(text.contains(&format!("{MID}, {END}")), "{text}");
+    assert!(list(dir.path()).unwrap().is_empty() && list(&dir.path().join("absent")).unwrap().is_empty());
+    for (name, step) in [(MID, 150), (OLD, 100), (END, 200)] {
+        saved(dir.path(), name, step);
+    }
+    fs::write(dir.path().join("best.pt"), "x").unwrap();
+    let names: Vec<String> = list(dir.path()).unwrap().iter().map(|(name, _)| name.to_string()).collect();
+    assert_eq!(names, [END, MID, OLD]);
+}
+
+#[test]
+fn what_does_not_fit_is_passed_over_and_said_once_for_each_reason() {
+    let dir = tempdir().unwrap();
+    let fits = saved(dir.path(), OLD, 100).0;
+    for (name, step) in [(MID, 150), ("01_0000160_snapshot.safetensors", 160), (END, 200)] {
+        save_as(dir.path(), name, step, |m| m.seed = step.min(160));
+    }
+    // Of one that does not fit nothing is read but its header.
+    let bytes = fs::read(dir.path().join(MID)).unwrap();
+    fs::write(dir.path().join(MID), with_first_float(&bytes, f32::NAN)).unwrap();
+    let judge = |meta: &Meta| match meta.seed {
+        150 => Verdict::Differs("too old".into()),
+        160 => Verdict::Differs("another seed".into()),
+        _ => Verdict::Fits,
+    };
+    let search = latest_that(dir.path(), judge).unwrap();
+    assert_eq!(search.found.unwrap().path, fits);
+    let lines: Vec<String> = search.passed.iter().map(ToString::to_string).collect();
+    let at = |name: &str| dir.path().join(name).display().to_string();
+    assert_eq!(
+        lines,
+        [format!("{} (and 1 older there): another seed", at(END)), format!("{}: too old", at(MID))]
+    );
 }
 
 #[test]
@@ -146,7 +174,8 @@ fn a_shared_folder_is_searched_by_config() {
     let dir = tempdir().unwrap();
     let mine = saved(dir.path(), OLD, 100).0;
     save_as(dir.path(), END, 200, |m| m.config_name = "other".into());
-    let search = latest_of_config(dir.path(), "tiny").unwrap();
+    let of_tiny = |m: &Meta| if m.config_name == "tiny" { Verdict::Fits } else { Verdict::Other };
+    let search = latest_that(dir.path(), of_tiny).unwrap();
     assert_eq!(search.found.unwrap().path, mine);
     assert!(search.refused.is_empty());
 }
@@ -192,7 +221,9 @@ fn latest_over_runs_is_the_one_saved_last_of_that_config() {
         RunDir::create(root.path(), config, dir, SystemTime::now()).unwrap().snapshot_dir()
     };
     let relative = Path::new("snapshots");
-    let newest = || latest_run_with_snapshot(root.path(), "tiny", relative).unwrap().found.map(|f| f.path);
+    let newest = || {
+        latest_run_with_snapshot(root.path(), "tiny", relative, &|_| Ok(())).unwrap().found.map(|f| f.path)
+    };
     let (first, second, other) = (run("tiny", relative), run("tiny", relative), run("other", relative));
     assert_eq!(newest(), None);
     save_as(&other, END, 900, |m| m.config_name = "other".into());
@@ -207,7 +238,8 @@ fn latest_over_runs_is_the_one_saved_last_of_that_config() {
     // An absolute folder, known from a run or from the config alone.
     thread::sleep(Duration::from_millis(5));
     let absolute = saved(shared.path(), OLD, 1).0;
-    let found = latest_run_with_snapshot(root.path(), "tiny", shared.path()).unwrap().found.unwrap();
+    let found =
+        latest_run_with_snapshot(root.path(), "tiny", shared.path(), &|_| Ok(())).unwrap().found.unwrap();
     assert_eq!(found.path, absolute);
     // A run has a folder of its own in it, so that runs that share it overwrite nothing.
     let own = run("tiny", shared.path());
@@ -215,11 +247,12 @@ fn latest_over_runs_is_the_one_saved_last_of_that_config() {
     thread::sleep(Duration::from_millis(5));
     let absolute = saved(&own, OLD, 1).0;
     assert_eq!(newest(), Some(absolute.clone()));
-    let found = latest_run_with_snapshot(root.path(), "tiny", shared.path()).unwrap().found.unwrap();
+    let found =
+        latest_run_with_snapshot(root.path(), "tiny", shared.path(), &|_| Ok(())).unwrap().found.unwrap();
     assert_eq!(found.path, absolute);
     // Damaged: the next, with a warning.
     cut(&absolute);
-    let search = latest_run_with_snapshot(root.path(), "tiny", relative).unwrap();
+    let search = latest_run_with_snapshot(root.path(), "tiny", relative, &|_| Ok(())).unwrap();
     assert_eq!((search.found.unwrap().path, search.refused.len()), (far, 1));
 }
 
@@ -233,7 +266,7 @@ fn only_the_newest_run_can_stop_by_having_diverged() {
     fs::write(&path, with_first_float(&bytes, f32::NAN)).unwrap();
     thread::sleep(Duration::from_millis(5));
     let (good, _) = saved(&second, OLD, 1);
-    let newest = || latest_run_with_snapshot(root.path(), "tiny", relative);
+    let newest = || latest_run_with_snapshot(root.path(), "tiny", relative, &|_| Ok(()));
     assert_eq!(newest().unwrap().found.unwrap().path, good);
     thread::sleep(Duration::from_millis(5));
     let (path, bytes) = saved(&first, END, 2);
@@ -242,4 +275,31 @@ fn only_the_newest_run_can_stop_by_having_diverged() {
     let error = newest().unwrap_err();
     assert!(matches!(error, RunDirError::Snapshot(SnapshotError::NonFinite { .. })), "{error}");
     assert!(error.to_string().contains(good.to_str().unwrap()), "{error} should name the other run's");
+}
+
+#[test]
+fn an_older_run_that_fits_is_found_behind_newer_ones_that_do_not() {
+    let root = tempdir().unwrap();
+    let relative = Path::new("snapshots");
+    let run = || RunDir::create(root.path(), "tiny", relative, SystemTime::now()).unwrap().snapshot_dir();
+    let pause = || thread::sleep(Duration::from_millis(5));
+    let other = |m: &mut Meta| m.source_fingerprint = "other".into();
+    let oldest = save_as(&run(), OLD, 1, other);
+    pause();
+    let fits = saved(&run(), OLD, 1).0;
+    pause();
+    let (newer, newest) = (run(), run());
+    save_as(&newer, OLD, 1, other);
+    pause();
+    save_as(&newest, END, 2, other);
+    let judge = |m: &Meta| if m.source_fingerprint == "other" { Err("other data".into()) } else { Ok(()) };
+    let search = latest_run_with_snapshot(root.path(), "tiny", relative, &judge).unwrap();
+    assert_eq!(search.found.unwrap().path, fits);
+    let passed: Vec<PathBuf> = search.passed.iter().map(|p| p.path.clone()).collect();
+    // Older than the one found: not worth a word.
+    assert_eq!(passed, [newest.join(END), newer.join(OLD)]);
+    fs::remove_file(&fits).unwrap();
+    let search = latest_run_with_snapshot(root.path(), "tiny", relative, &judge).unwrap();
+    assert!(search.found.is_none());
+    assert_eq!(search.passed.last().unwrap().path, oldest);
 }

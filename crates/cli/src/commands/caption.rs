@@ -5,7 +5,7 @@ use crate::output::{arrived, say, warn};
 use anyhow::{Context, anyhow, bail};
 use ocelli_config::{self as config, Config};
 use ocelli_cpu::CpuExecutor;
-use ocelli_data::image::{decode, resize};
+use ocelli_data::image::{Reject, decode, resize};
 use ocelli_data::text::count;
 use ocelli_data::tokenizer::{self, Tokenizer};
 use ocelli_ir::SlotKind;
@@ -29,35 +29,42 @@ struct Model {
     meta: Meta,
 }
 
-/// Captions every picture that can be read; the others are named, and the exit code is not 0.
+/// Captions every picture that can be read, in the order of the arguments and as they get done; the others are named
+/// in their place, and the exit code is not 0.
 pub fn caption(args: &Args) -> anyhow::Result<()> {
     let mut model = load(args)?;
     let prompt = prompt(args, &model)?;
-    let size = model.config.model.img_size;
-    let mut failed = 0;
-    let mut readable = Vec::new();
-    for path in &args.images {
-        match picture(path, &model.config, size) {
-            Ok(pixels) => readable.push((path, pixels)),
-            Err(error) => {
-                crate::output::error(&error);
-                failed += 1;
-            }
-        }
-    }
-    let pictures: Vec<&[u8]> = readable.iter().map(|(_, pixels)| &pixels[..]).collect();
     let how =
         Sampling { temperature: args.temperature, top_k: args.top_k.map(|k| k as usize), seed: args.seed };
-    let limit = model.engine.caption_limit();
-    let mut captioner = Captioner { engine: &mut model.engine, tokenizer: &*model.tokenizer, limit };
-    let captions = captioner.caption(&pictures, &prompt, &how)?;
-    for ((path, _), caption) in readable.iter().zip(&captions) {
-        print(path, caption, args);
+    let mut failed = 0;
+    // Never more pictures in memory than are captioned side by side.
+    let width = model.engine.caption_batch();
+    for (part, paths) in args.images.chunks(width).enumerate() {
+        let pictures: Vec<_> = paths.iter().map(|path| picture(path, &model.config)).collect();
+        let numbered: Vec<(usize, &[u8])> = pictures
+            .iter()
+            .enumerate()
+            .filter_map(|(i, picture)| Some((part * width + i, &picture.as_ref().ok()?[..])))
+            .collect();
+        let limit = model.engine.caption_limit();
+        let mut captioner = Captioner { engine: &mut model.engine, tokenizer: &*model.tokenizer, limit };
+        let mut captions = captioner.caption_numbered(&numbered, &prompt, &how)?.into_iter();
+        for (path, picture) in paths.iter().zip(&pictures) {
+            match picture {
+                Ok(_) => captions.next().iter().for_each(|caption| print(path, caption, args)),
+                Err(why) => {
+                    print_failure(path, why, args);
+                    failed += 1;
+                }
+            }
+        }
+        // What was asked for does not arrive any more.
+        arrived()?;
     }
     if failed > 0 {
         bail!("{failed} of {} could not be captioned", count(args.images.len(), "picture"));
     }
-    arrived()
+    Ok(())
 }
 
 fn load(args: &Args) -> anyhow::Result<Model> {
@@ -99,10 +106,20 @@ fn prompt(args: &Args, model: &Model) -> anyhow::Result<Vec<u32>> {
     Ok(ids)
 }
 
-fn picture(path: &Path, config: &Config, size: usize) -> anyhow::Result<Vec<u8>> {
-    let bytes = std::fs::read(path).with_context(|| format!("cannot read {}", path.display()))?;
-    let rgb = decode(&bytes, &settings::decoding(config)).map_err(|e| anyhow!("{}: {e}", path.display()))?;
-    resize(&rgb, size).map_err(|e| anyhow!("{}: {e}", path.display()))
+/// The pixels of a picture, or why there are none.
+fn picture(path: &Path, config: &Config) -> Result<Vec<u8>, Reject> {
+    let bytes = std::fs::read(path)
+        .map_err(|e| Reject { reason: "read_error", detail: format!("cannot read it: {e}") })?;
+    let rgb = decode(&bytes, &settings::decoding(config))?;
+    resize(&rgb, config.model.img_size)
+}
+
+fn print_failure(path: &Path, why: &Reject, args: &Args) {
+    if args.json {
+        let error = json!({ "reason": why.reason, "detail": why.detail });
+        say(&json!({ "image": path.display().to_string(), "error": error }).to_string());
+    }
+    warn(&format!("error: {}: {why}", path.display()));
 }
 
 fn print(path: &Path, caption: &Caption, args: &Args) {

@@ -2,6 +2,7 @@
 
 mod caption;
 mod config;
+mod sweep;
 mod train;
 
 pub use caption::caption;

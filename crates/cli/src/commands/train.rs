@@ -1,61 +1,94 @@
 //! `ocelli train`: from the command line to a run.
 
+use super::sweep::sweep;
 use crate::args::Train;
 use crate::console::Console;
 use crate::output::{arrived, say, warn, warn_after_ctrl_c};
-use anyhow::Context;
-use ocelli_config::{self as config, Resolved};
+use anyhow::{Context, bail};
+use ocelli_config::{self as config, Dataset, Resolved};
 use ocelli_cpu::CpuExecutor;
+use ocelli_train::checkpoint;
 use ocelli_train::run::{self, Request};
-use ocelli_train::{checkpoint, snapshot};
+use ocelli_train::snapshot::{self, SnapshotError};
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Trains once, or once for each combination of a sweep.
 pub fn train(args: &Train) -> anyhow::Result<()> {
-    let jobs = if args.multirun { config::sweep(&args.overrides)? } else { vec![args.overrides.clone()] };
-    let interrupted = on_interrupt()?;
-    for (i, overrides) in jobs.iter().enumerate() {
-        if jobs.len() > 1 {
-            say(&format!("run {} of {}: {}", i + 1, jobs.len(), overrides.join(" ")));
-        }
-        one(args, overrides, &interrupted)?;
-        if interrupted.load(Ordering::Relaxed) {
-            break;
-        }
+    if args.multirun {
+        return sweep(args);
     }
-    Ok(())
-}
-
-fn one(args: &Train, overrides: &[String], interrupted: &Arc<AtomicBool>) -> anyhow::Result<()> {
-    let (resolved, name) = resolve(args, overrides)?;
+    let job = Job::new(args, &args.overrides)?;
     if args.print_config {
-        say(resolved.to_yaml_with_sources().trim_end());
+        job.print();
         return arrived();
     }
-    resolved.notices.iter().for_each(|line| say(&format!("note: {line}")));
-    let config = resolved.for_training()?.clone();
-    let executor = CpuExecutor::new(config.trainer.threads).context("the CPU executor cannot start")?;
-    let text = resolved.to_yaml();
-    let request = Request {
-        config,
-        name,
-        text,
-        resume: args.resume.clone(),
-        executor: Arc::new(executor),
-        interrupted: interrupted.clone(),
-    };
-    run::train(&request, &mut Console::new())?;
-    // The run is saved: lost lines are no failure of it.
-    arrived().unwrap_or_else(|e| warn(&format!("warning: {e}")));
-    Ok(())
+    job.run(args, &on_interrupt()?)
+}
+
+/// One run, not yet started.
+pub(super) struct Job {
+    resolved: Resolved,
+    /// For run folders.
+    name: String,
+}
+
+impl Job {
+    /// Reads and checks the configuration.
+    pub(super) fn new(args: &Train, overrides: &[String]) -> anyhow::Result<Self> {
+        let (resolved, name) = resolve(args, overrides)?;
+        Ok(Self { resolved, name })
+    }
+
+    /// What can be known before the data are opened: that this version can do it, and that its files are there.
+    pub(super) fn check(&self) -> anyhow::Result<()> {
+        let c = self.resolved.for_training()?;
+        let from_file = matches!(c.data.dataset, Dataset::Csv | Dataset::Tsv | Dataset::Folder);
+        let data = c.data.data_path.as_deref().filter(|_| from_file).map(Path::new);
+        for (key, path) in [
+            ("data_config.data_path", data),
+            ("data_config.vocab_path", c.data.vocab_file()),
+            ("model_config.init_from", c.model.init_from.as_deref().map(Path::new)),
+        ] {
+            if let Some(Err(e)) = path.map(std::fs::metadata) {
+                let path = path.unwrap_or(Path::new(""));
+                bail!("{key}: {}: {e}", path.display());
+            }
+        }
+        Ok(())
+    }
+
+    /// Shows the configuration.
+    pub(super) fn print(&self) {
+        say(self.resolved.to_yaml_with_sources().trim_end());
+    }
+
+    /// Trains.
+    pub(super) fn run(self, args: &Train, interrupted: &Arc<AtomicBool>) -> anyhow::Result<()> {
+        self.resolved.notices.iter().for_each(|line| say(&format!("note: {line}")));
+        let config = self.resolved.for_training()?.clone();
+        let executor = CpuExecutor::new(config.trainer.threads).context("the CPU executor cannot start")?;
+        let request = Request {
+            config,
+            name: self.name,
+            text: self.resolved.to_yaml(),
+            resume: args.resume.clone(),
+            executor: Arc::new(executor),
+            interrupted: interrupted.clone(),
+        };
+        run::train(&request, &mut Console::new())?;
+        // The run is saved: lost lines are no failure of it.
+        arrived().unwrap_or_else(|e| warn(&format!("warning: {e}")));
+        Ok(())
+    }
 }
 
 /// The configuration: of the command line, or, when going on from a snapshot without one, the snapshot's.
 fn resolve(args: &Train, overrides: &[String]) -> anyhow::Result<(Resolved, String)> {
     if let (Some(path), None, None) = (&args.resume, &args.config_name, &args.config_path) {
         let (path, _) = checkpoint::newest_at(path)?;
-        let meta = snapshot::peek(&path)?;
+        let meta = snapshot::peek(&path).map_err(|e| worse(&path, e))?;
         let place = format!("{} (its configuration)", path.display());
         return Ok((config::load_stored(&place, &meta.config, overrides)?, meta.config_name));
     }
@@ -69,9 +102,17 @@ fn resolve(args: &Train, overrides: &[String]) -> anyhow::Result<(Resolved, Stri
     Ok((resolved, name))
 }
 
+/// What makes a foreign file useless even as weights is said before that it is foreign.
+fn worse(path: &Path, error: SnapshotError) -> SnapshotError {
+    match error {
+        SnapshotError::Foreign { .. } => snapshot::verify(path).err().unwrap_or(error),
+        _ => error,
+    }
+}
+
 /// Set at the first Ctrl-C (or SIGTERM): the run ends after the work in hand and is saved. A second one ends the
 /// program at once.
-fn on_interrupt() -> anyhow::Result<Arc<AtomicBool>> {
+pub(super) fn on_interrupt() -> anyhow::Result<Arc<AtomicBool>> {
     let flag = Arc::new(AtomicBool::new(false));
     let set = flag.clone();
     ctrlc::set_handler(move || {

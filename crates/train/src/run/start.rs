@@ -4,16 +4,15 @@ use super::clock::Window;
 use super::files::Files;
 use super::tally::Tally;
 use super::{Request, Run};
-use crate::changes::changes;
 use crate::checkpoint::{self, Origin};
 use crate::engine::{Captions, Engine};
 use crate::error::TrainError;
-use crate::prepare::{Prepared, prepare};
+use crate::prepare::{self, Prepared};
 use crate::program::Size;
 use crate::report::{Event, Reporter};
 use crate::run_dir::RunDir;
 use crate::settings;
-use ocelli_config::Config;
+use ocelli_config::{Config, EXACT_STEPS};
 use ocelli_data::loader::{Loader, LoaderOptions};
 use ocelli_data::sampler::{Position, Sampler, SamplerOptions};
 use ocelli_data::tokenizer;
@@ -31,26 +30,29 @@ impl<'a> Run<'a> {
     /// does one that has no step left to take.
     pub(super) fn start(request: &'a Request, reporter: &'a mut dyn Reporter) -> Result<Self, TrainError> {
         let c = &request.config;
-        let origin = checkpoint::origin(c, &request.name, request.resume.as_deref())?;
+        let sources = prepare::open(c)?;
+        let print = prepare::fingerprint(&sources);
+        let origin = checkpoint::origin(c, &request.name, request.resume.as_deref(), &print)?;
         let asked = request.resume.is_some() || c.trainer.snapshot_load_strategy.is_some();
         if asked && origin.is_none() {
             reporter.event(&Event::Note("no snapshot of this configuration yet: starting anew"));
         }
         let saved = origin.as_ref().map(|o| tokenizer::from_json(&o.snapshot.meta.tokenizer)).transpose()?;
-        let data = prepare(c, saved)?;
+        let data = prepare::prepare(c, sources, saved)?;
         data.notes.iter().for_each(|line| reporter.event(&Event::Note(line)));
         let sampler = sampler(c, &data)?;
         let resumed = match &origin {
-            Some(origin) => place(c, &data, origin, reporter)?,
+            Some(origin) => place(c, origin, reporter)?,
             None => Resumed::default(),
         };
-        let total = total_steps(c, &sampler, &resumed);
+        let total = total_steps(c, &sampler, &resumed)?;
         let mut engine = engine(request, &data, total)?;
         if let Some(origin) = &origin {
             checkpoint::restore(&mut engine, &origin.path, &origin.snapshot, |_| true)?;
         } else if let Some(path) = &c.model.init_from {
-            let line = checkpoint::init_from(&mut engine, Path::new(path), &*data.tokenizer)?;
-            reporter.event(&Event::Note(&line));
+            let from = checkpoint::init_from(&mut engine, Path::new(path), &c.model, &*data.tokenizer)?;
+            from.refused.iter().for_each(|e| reporter.event(&Event::Warning(&e.to_string())));
+            from.notes.iter().for_each(|line| reporter.event(&Event::Note(line)));
         }
         let longest = Size { batch: c.trainer.train_batch_size, text: data.train.lengths().limit() };
         reporter.event(&Event::Note(&engine.describe_step(longest)?));
@@ -102,43 +104,20 @@ struct Resumed {
     from: Option<PathBuf>,
 }
 
-/// Checks that a snapshot goes with the configuration and the data, and finds the place in the data.
-fn place(
-    c: &Config,
-    data: &Prepared,
-    origin: &Origin,
-    reporter: &mut dyn Reporter,
-) -> Result<Resumed, TrainError> {
+/// Tells of the snapshot that the run goes on from, and finds the place in the data.
+fn place(c: &Config, origin: &Origin, reporter: &mut dyn Reporter) -> Result<Resumed, TrainError> {
     let (path, meta) = (&origin.path, &origin.snapshot.meta);
     for refused in &origin.refused {
         reporter.event(&Event::Warning(&refused.to_string()));
     }
-    // Before the data: drawn pictures follow the seed.
-    if meta.seed != c.trainer.seed {
-        let why =
-            format!("it was made with trainer_config.seed={}, this run has {}", meta.seed, c.trainer.seed);
-        return Err(checkpoint::refused(path, why));
-    }
-    let before = ocelli_config::load_stored(&path.display().to_string(), &meta.config, &[])?.config;
-    let changed = changes(&before, c);
-    if !changed.refused.is_empty() {
-        let why = format!(
-            "these settings would make it another model or other data:\n  {}\nTo start new training from its \
-             weights, set model_config.init_from to it",
-            changed.refused.join("\n  ")
-        );
-        return Err(checkpoint::refused(path, why));
-    }
-    if meta.source_fingerprint != data.fingerprint {
-        let why = "its data is not the data of this run, so its place in them means nothing; to start new training \
-                   from its weights, set model_config.init_from to it";
-        return Err(checkpoint::refused(path, why.into()));
+    for passed in &origin.passed {
+        reporter.event(&Event::Note(&format!("passed over: {passed}")));
     }
     let (position, note) = checkpoint::position(path, meta, c.trainer.train_batch_size as u64)?;
     let line =
         format!("going on from {} (step {}, epoch {})", path.display(), meta.optim_step, position.epoch);
     reporter.event(&Event::Note(&line));
-    for line in changed.noted.iter().chain(&note) {
+    for line in origin.changed.iter().chain(&note) {
         reporter.event(&Event::Note(&format!("changed since: {line}")));
     }
     Ok(Resumed { position, step: meta.optim_step, batches: meta.data_step, from: Some(path.clone()) })
@@ -159,12 +138,22 @@ fn engine(request: &Request, data: &Prepared, total: u64) -> Result<Engine, Trai
     Ok(engine)
 }
 
-/// Steps of the whole run: those taken, and one for each batch that is left.
-fn total_steps(c: &Config, sampler: &Sampler, resumed: &Resumed) -> u64 {
+/// Steps of the whole run: those taken, and one for each batch that is left. More than the schedule can count are
+/// refused.
+fn total_steps(c: &Config, sampler: &Sampler, resumed: &Resumed) -> Result<u64, TrainError> {
     let (at, epochs) = (resumed.position, c.trainer.epochs);
     let left = |per_epoch| epochs.saturating_sub(at.epoch).saturating_mul(per_epoch).saturating_sub(at.batch);
     let by_epochs = sampler.batches_per_epoch().map_or(u64::MAX, |n| resumed.step.saturating_add(left(n)));
-    by_epochs.min(c.trainer.max_iters.unwrap_or(u64::MAX))
+    let total = by_epochs.min(c.trainer.max_iters.unwrap_or(u64::MAX));
+    if total > EXACT_STEPS {
+        let batches = sampler.batches_per_epoch().unwrap_or_default();
+        return Err(TrainError::Setting(format!(
+            "trainer_config.epochs {epochs}: at {batches} batches an epoch the run would have {total} steps, more than \
+             the {EXACT_STEPS} that the learning rate's schedule can count. Lower it, or set \
+             trainer_config.max_iters"
+        )));
+    }
+    Ok(total)
 }
 
 fn sampler(c: &Config, data: &Prepared) -> Result<Sampler, TrainError> {

@@ -5,12 +5,13 @@
 use std::path::{Path, PathBuf};
 
 use super::{RunDirError, runs};
-use crate::snapshot::{self, Search, SnapshotError};
+use crate::snapshot::{self, Meta, Search, SnapshotError, Verdict};
 
-/// The newest whole snapshot of `config_name`: in each snapshot folder that its runs under `root` used, and in
-/// `snapshot_dir` if that is absolute, the newest whole one; among these, the one saved last.
+/// The newest whole snapshot of `config_name` that fits: in each snapshot folder that its runs under `root` used, and
+/// in `snapshot_dir` if that is absolute, the newest whole one that fits; among these, the one saved last. `judge` says
+/// of each whether it fits, and if not, what differs.
 ///
-/// Newer ones that were refused are in the result, to be shown as warnings.
+/// Newer ones that were refused or do not fit are in the result, to be shown.
 ///
 /// # Errors
 /// [`SnapshotError::NonFinite`] if the newest snapshot's numbers are not finite; it names the next older whole one.
@@ -19,14 +20,21 @@ pub fn latest_run_with_snapshot(
     root: &Path,
     config_name: &str,
     snapshot_dir: &Path,
+    judge: &dyn Fn(&Meta) -> Result<(), String>,
 ) -> Result<Search, RunDirError> {
+    let verdict = |meta: &Meta| match judge(meta) {
+        _ if meta.config_name != config_name => Verdict::Other,
+        Ok(()) => Verdict::Fits,
+        Err(differences) => Verdict::Differs(differences),
+    };
     let mut best = Search::default();
-    let mut refused = Vec::new();
+    let (mut refused, mut passed) = (Vec::new(), Vec::new());
     let mut diverged: Option<(u64, SnapshotError)> = None;
     for dir in folders(root, config_name, snapshot_dir)? {
-        match snapshot::latest_of_config(&dir, config_name) {
+        match snapshot::latest_that(&dir, verdict) {
             Ok(mut search) => {
                 refused.append(&mut search.refused);
+                passed.append(&mut search.passed);
                 if saved(&search) > saved(&best) {
                     best = search;
                 }
@@ -45,7 +53,9 @@ pub fn latest_run_with_snapshot(
     {
         return Err(with_earlier(error, best.found.map(|f| f.path)).into());
     }
-    best.refused = refused;
+    passed.retain(|p| Some(p.saved_unix_ms) > saved(&best));
+    passed.sort_by_key(|p| std::cmp::Reverse(p.saved_unix_ms));
+    (best.refused, best.passed) = (refused, passed);
     Ok(best)
 }
 

@@ -13,10 +13,10 @@ use std::{
 /// A file could not be written; no part of it stands under its name.
 #[derive(Debug, thiserror::Error)]
 #[error(
-    "cannot write {}: {source}; {needed} bytes needed, {} free there. Nothing half-written is left under that name. \
-     Free some space or choose another folder",
+    "cannot write {}: {source}; {needed} bytes needed, {} free there. Nothing half-written is left under that name. {}",
     path.display(),
-    free.map_or("an unknown number of bytes".to_string(), |n| format!("{n} bytes"))
+    free.map_or("an unknown number of bytes".to_string(), |n| format!("{n} bytes")),
+    advice(source.kind(), *needed, *free)
 )]
 pub struct WriteError {
     /// The final name.
@@ -27,6 +27,19 @@ pub struct WriteError {
     pub free: Option<u64>,
     /// The system's reason.
     pub source: io::Error,
+}
+
+/// What can be done about it.
+fn advice(kind: io::ErrorKind, needed: u64, free: Option<u64>) -> &'static str {
+    use io::ErrorKind::{FileTooLarge, QuotaExceeded, StorageFull};
+    match kind {
+        FileTooLarge | QuotaExceeded | StorageFull if free.is_some_and(|free| free >= needed) => {
+            "There is room, so a limit stands in the way: on the size of a file (`ulimit -f`; a FAT file system ends \
+             at 4 GiB), or a quota. Raise it or choose another folder"
+        }
+        FileTooLarge | QuotaExceeded | StorageFull => "Free some space or choose another folder",
+        _ => "Choose another folder",
+    }
 }
 
 /// Writes `bytes` under `path`, wholly or not at all. The folder is created if it is missing.
@@ -195,6 +208,14 @@ mod tests {
             free > 0 && error.to_string().contains(&format!("{} bytes needed, {free} bytes free", u64::MAX))
         );
         assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn a_limit_is_told_from_a_full_disk() {
+        let limit = |kind, free| advice(kind, 10, free).contains("ulimit -f");
+        assert!(limit(io::ErrorKind::FileTooLarge, Some(11)) && limit(io::ErrorKind::StorageFull, Some(10)));
+        assert!(!limit(io::ErrorKind::FileTooLarge, None) && !limit(io::ErrorKind::StorageFull, Some(9)));
+        assert!(!advice(io::ErrorKind::PermissionDenied, 1, Some(10)).contains("space"));
     }
 
     #[test]

@@ -39,6 +39,18 @@ pub enum SnapshotError {
         /// Which kind of pickle.
         kind: &'static str,
     },
+    /// Something else altogether.
+    #[error(
+        "{} is not a safetensors file: it begins with {begins}. Wanted is a snapshot (its name ends in \
+         _snapshot.safetensors) or the folder of a run; for model_config.init_from, any weights in safetensors format",
+        path.display()
+    )]
+    NotSafetensors {
+        /// The file.
+        path: PathBuf,
+        /// Its first bytes in words.
+        begins: String,
+    },
     /// The file was a snapshot once, or claims to be a safetensors file, and is broken.
     #[error("{} is damaged: {damage}. Use an earlier snapshot", path.display())]
     Damaged {
@@ -73,9 +85,10 @@ pub enum SnapshotError {
         /// The program that wrote it.
         version: String,
     },
-    /// The training had diverged, or the file was changed.
+    /// The training that wrote it had diverged, or the file was changed.
     #[error(
-        "{}: tensor `{tensor}` holds {value} at element {index}, so this state cannot be trained on. {}{}",
+        "{}: tensor `{tensor}` holds {value} at element {index}, and with such a number every result is one: the \
+         training that wrote it had diverged. {}{}",
         path.display(),
         if *changed { "The checksum does not match either: the file was changed after it was written. " } else { "" },
         match earlier {
@@ -117,16 +130,6 @@ pub enum SnapshotError {
         tensor: String,
         /// Its type in the file.
         dtype: String,
-    },
-    /// No snapshot of this epoch.
-    #[error("no {wanted} in {}; there is: {present}", dir.display())]
-    NoSuchEpoch {
-        /// The folder.
-        dir: PathBuf,
-        /// The file name looked for.
-        wanted: String,
-        /// The snapshots' names that exist, or `nothing`.
-        present: String,
     },
 }
 

@@ -3,7 +3,7 @@
 //! Invariants: files that are not named as snapshots are never read, changed or removed; a damaged snapshot is never
 //! removed; the newest whole snapshot of a run is never removed.
 use std::{
-    fs, io,
+    fmt, fs, io,
     path::{Path, PathBuf},
 };
 
@@ -23,10 +23,46 @@ pub struct Found {
 /// What a search for the newest snapshot gave.
 #[derive(Debug, Default)]
 pub struct Search {
-    /// The newest whole snapshot, if there is one.
+    /// The newest whole snapshot that fits, if there is one.
     pub found: Option<Found>,
     /// Newer ones that were refused, newest first. Each names its file and the reason: show them as warnings.
     pub refused: Vec<SnapshotError>,
+    /// Newer ones that do not fit, newest first.
+    pub passed: Vec<Passed>,
+}
+
+/// Whether a snapshot is one that is looked for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// It is.
+    Fits,
+    /// It would be, but for these differences, in words.
+    Differs(String),
+    /// It belongs to something else and is not worth a word.
+    Other,
+}
+
+/// Snapshots of one folder, one after another by age, that do not fit for the same reason.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Passed {
+    /// The newest of them.
+    pub path: PathBuf,
+    /// When it was saved.
+    pub saved_unix_ms: u64,
+    /// How many they are.
+    pub count: usize,
+    /// What differs.
+    pub why: String,
+}
+
+impl fmt::Display for Passed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.path.display())?;
+        if self.count > 1 {
+            write!(f, " (and {} older there)", self.count - 1)?;
+        }
+        write!(f, ": {}", self.why)
+    }
 }
 
 /// The newest whole snapshot of a folder; an absent folder has none.
@@ -35,23 +71,28 @@ pub struct Search {
 /// [`SnapshotError::NonFinite`] if the newest whole file holds NaN or infinity: going back in silence would only repeat
 /// the divergence, so the error names an earlier snapshot instead. [`SnapshotError::Read`] if the folder cannot be read.
 pub fn latest(dir: &Path) -> Result<Search, SnapshotError> {
-    search(dir, |_| true)
+    latest_that(dir, |_| Verdict::Fits)
 }
 
-/// As [`latest`], among the snapshots that were made with this config (a folder may be shared by several).
+/// As [`latest`], among the snapshots that `judge` says fit.
 ///
 /// # Errors
 /// As [`latest`].
-pub fn latest_of_config(dir: &Path, config_name: &str) -> Result<Search, SnapshotError> {
-    search(dir, |meta| meta.config_name == config_name)
-}
-
-fn search(dir: &Path, wanted: impl Fn(&Meta) -> bool) -> Result<Search, SnapshotError> {
+pub fn latest_that(dir: &Path, judge: impl Fn(&Meta) -> Verdict) -> Result<Search, SnapshotError> {
+    let wanted = |meta: &Meta| judge(meta) == Verdict::Fits;
     let mut result = Search::default();
     let mut names = list(dir)?.into_iter();
     while let Some((name, path)) = names.next() {
-        if peek(&path).is_ok_and(|meta| !wanted(&meta)) {
-            continue;
+        // One whose header cannot be read is judged below.
+        if let Ok(meta) = peek(&path) {
+            match judge(&meta) {
+                Verdict::Fits => {}
+                Verdict::Other => continue,
+                Verdict::Differs(why) => {
+                    result.pass(path, meta.saved_unix_ms, why);
+                    continue;
+                }
+            }
         }
         match verify(&path) {
             Ok(meta) => {
@@ -68,25 +109,13 @@ fn search(dir: &Path, wanted: impl Fn(&Meta) -> bool) -> Result<Search, Snapshot
     Ok(result)
 }
 
-/// The snapshot taken at the end of epoch `epoch`. It is not read here: [`super::load`] says whether it is whole.
-///
-/// # Errors
-/// [`SnapshotError::NoSuchEpoch`], listing the snapshots that the folder has.
-pub fn by_epoch(dir: &Path, epoch: u64) -> Result<PathBuf, SnapshotError> {
-    let wanted = SnapshotName::end_of_epoch(epoch);
-    let mut names = list(dir)?;
-    if let Some(at) = names.iter().position(|(name, _)| *name == wanted) {
-        return Ok(names.swap_remove(at).1);
+impl Search {
+    fn pass(&mut self, path: PathBuf, saved_unix_ms: u64, why: String) {
+        match self.passed.last_mut() {
+            Some(last) if last.why == why => last.count += 1,
+            _ => self.passed.push(Passed { path, saved_unix_ms, count: 1, why }),
+        }
     }
-    let mut present: Vec<String> = names.iter().rev().map(|(name, _)| name.to_string()).collect();
-    if present.is_empty() {
-        present.push("nothing".into());
-    }
-    Err(SnapshotError::NoSuchEpoch {
-        dir: dir.to_path_buf(),
-        wanted: wanted.to_string(),
-        present: present.join(", "),
-    })
 }
 
 /// Removes all but the newest `keep_last` snapshots of run `run_id` from a folder, and what killed saves left there.
@@ -125,8 +154,11 @@ pub fn prune(dir: &Path, keep_last: usize, run_id: &str) -> Result<Vec<PathBuf>,
     Ok(old)
 }
 
-/// The files named as snapshots, newest first.
-fn list(dir: &Path) -> Result<Vec<(SnapshotName, PathBuf)>, SnapshotError> {
+/// The files named as snapshots, newest first; an absent folder has none. They are not read here.
+///
+/// # Errors
+/// [`SnapshotError::Read`] if the folder cannot be read.
+pub fn list(dir: &Path) -> Result<Vec<(SnapshotName, PathBuf)>, SnapshotError> {
     let fail = |source| SnapshotError::Read { path: dir.to_path_buf(), source };
     let entries = match fs::read_dir(dir) {
         Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),

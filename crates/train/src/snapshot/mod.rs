@@ -16,6 +16,7 @@ mod folder;
 mod header;
 mod meta;
 mod name;
+mod preview;
 mod read;
 mod tensor;
 mod weights;
@@ -23,7 +24,7 @@ mod write;
 
 pub use atomic::{WriteError, write_whole};
 pub use error::{Damage, SnapshotError};
-pub use folder::{Found, Search, by_epoch, latest, latest_of_config, prune};
+pub use folder::{Found, Passed, Search, Verdict, latest, latest_that, list, prune};
 pub use meta::{FORMAT, Meta};
 pub use name::SnapshotName;
 pub use read::{load, peek, verify};

@@ -16,6 +16,7 @@ use super::{
     DType, Damage, FORMAT, Meta, Snapshot, SnapshotError, Tensor,
     header::{self, Header},
     meta::Version,
+    preview,
     tensor::first_non_finite,
 };
 
@@ -144,10 +145,13 @@ fn open_file(path: &Path) -> io::Result<(File, u64)> {
 
 /// The header's bytes, after which the file stands at the data.
 fn read_header(file: &mut File, found: u64, path: &Path) -> Result<Vec<u8>, SnapshotError> {
-    let mut start = Vec::with_capacity(9);
-    file.take(9).read_to_end(&mut start).map_err(|e| unreadable(path, e))?;
+    let mut start = Vec::with_capacity(preview::BYTES);
+    file.take(preview::BYTES as u64).read_to_end(&mut start).map_err(|e| unreadable(path, e))?;
     let length = header_length(&start, found).map_err(|damage| match pickle_kind(&start, path) {
         Some(kind) => SnapshotError::Pickle { path: path.to_path_buf(), kind },
+        None if preview::is_other(&start) => {
+            SnapshotError::NotSafetensors { path: path.to_path_buf(), begins: preview::of(&start) }
+        }
         None => damaged(path, damage),
     })?;
     file.seek(SeekFrom::Start(8))
@@ -163,7 +167,7 @@ fn header_length(start: &[u8], found: u64) -> Result<u64, Damage> {
         return Err(Damage::HeaderLength { header: length, file: found });
     }
     if start.get(8) != Some(&b'{') {
-        return Err(Damage::Header("it does not begin with `{`: this is not a safetensors file".into()));
+        return Err(Damage::Header("it does not begin with `{`".into()));
     }
     Ok(length)
 }

@@ -1,0 +1,78 @@
+//! New training from old weights (`model_config.init_from`).
+
+use super::{newest_at, refused, restore};
+use crate::engine::Engine;
+use crate::error::TrainError;
+use crate::snapshot::{self, Meta, Snapshot, SnapshotError};
+use ocelli_config::{Config, ModelConfig};
+use ocelli_data::text::count;
+use ocelli_data::tokenizer::{self, Tokenizer};
+use ocelli_ir::SlotKind;
+use std::path::Path;
+
+/// Where the weights came from.
+#[derive(Debug)]
+pub struct Initial {
+    /// What was loaded, a line each.
+    pub notes: Vec<String>,
+    /// Newer snapshots of the folder that were refused, as warnings.
+    pub refused: Vec<SnapshotError>,
+}
+
+/// Loads weights by name from any safetensors file, or from the newest whole snapshot of a run or snapshot folder;
+/// every parameter must be there. A snapshot's vocabulary must be `tokenizer`'s: the same rows would otherwise stand
+/// for other characters.
+///
+/// # Errors
+/// If the file cannot be used, or a parameter is missing or has another shape; other sizes are named by their keys.
+pub fn init_from(
+    engine: &mut Engine,
+    path: &Path,
+    model: &ModelConfig,
+    tokenizer: &dyn Tokenizer,
+) -> Result<Initial, TrainError> {
+    let (path, newer) = newest_at(path)?;
+    let meta = snapshot::peek(&path).ok();
+    if let Some(meta) = &meta {
+        same_vocabulary(&path, meta, tokenizer)?;
+    }
+    let weights = snapshot::load_weights_only(&path)?;
+    let total = weights.tensors.len();
+    let snapshot = Snapshot { tensors: weights.tensors, meta: Meta::default() };
+    restore(engine, &path, &snapshot, |kind| kind == SlotKind::Parameter)?;
+    let used = engine.spec().iter().filter(|(_, s)| s.kind == SlotKind::Parameter).count();
+    let other = match total - used {
+        0 => String::new(),
+        other => format!("; not used: {} of the file", count(other, "other tensor")),
+    };
+    let mut notes = vec![format!("weights: {} from {}{other}", count(used, "tensor"), path.display())];
+    notes.extend(meta.and_then(|meta| unlike(&meta, model)));
+    Ok(Initial { notes, refused: newer })
+}
+
+/// Refuses a snapshot with another vocabulary.
+fn same_vocabulary(path: &Path, meta: &Meta, tokenizer: &dyn Tokenizer) -> Result<(), TrainError> {
+    let Ok(saved) = tokenizer::from_json(&meta.tokenizer) else { return Ok(()) };
+    let (there, here) = (saved.vocab_size(), tokenizer.vocab_size());
+    if there == here && (0..here as u32).all(|id| saved.decode(&[id]) == tokenizer.decode(&[id])) {
+        return Ok(());
+    }
+    let why = format!(
+        "its vocabulary ({there} ids) is not that of this run ({here} ids); use the vocabulary it was trained with \
+         (data_config.vocab_path, data_config.loss)"
+    );
+    Err(refused(path, why))
+}
+
+/// What no shape tells: with other heads or residuals the same weights are another model.
+fn unlike(meta: &Meta, now: &ModelConfig) -> Option<String> {
+    let before: Config = ocelli_config::load_stored("its configuration", &meta.config, &[]).ok()?.config;
+    let mut lines = Vec::new();
+    if before.model.n_head != now.n_head {
+        lines.push(format!("model_config.n_head was {}, is {}", before.model.n_head, now.n_head));
+    }
+    if before.model.residual != now.residual {
+        lines.push(format!("model_config.residual was {}, is {}", before.model.residual, now.residual));
+    }
+    (!lines.is_empty()).then(|| format!("the weights were trained in another model: {}", lines.join("; ")))
+}
