@@ -19,6 +19,8 @@ pub enum SlotKind {
     Counter,
     /// A setting that the host may change between steps: learning rate, seed.
     Setting,
+    /// A sum over the batches of one step, empty between steps.
+    Accumulator,
     /// Metrics of the last steps, read by the host when it likes.
     Ring,
     /// Keys and values of decoding.
@@ -27,7 +29,7 @@ pub enum SlotKind {
 
 impl SlotKind {
     /// True if a snapshot holds slots of this kind. Settings come from the configuration; rings and caches
-    /// mean nothing in another process.
+    /// mean nothing in another process; accumulators are empty when a snapshot is taken.
     pub const fn in_snapshot(self) -> bool {
         matches!(self, Self::Parameter | Self::Moment | Self::Counter)
     }

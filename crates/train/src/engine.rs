@@ -37,6 +37,8 @@ impl From<ocelli_ir::GraphError> for EngineError {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Kind {
     Train(Size),
+    Accumulate(Size),
+    Apply,
     Evaluate(Size),
     Prefill(Size),
     Decode,
@@ -113,8 +115,13 @@ impl Engine {
         // Building one program of each kind names every slot; other sizes add none.
         let mut spec = StateSpec::default();
         let small = Size { batch: 1, text: 1 };
-        let kinds = [Kind::Prefill(Size { batch: captions.side_by_side, text: 1 }), Kind::Decode];
-        for kind in make.optimizer.iter().map(|_| Kind::Train(small)).chain(kinds) {
+        let steps: &[Kind] = match &make.optimizer {
+            Some(_) if make.accumulates() => &[Kind::Accumulate(small), Kind::Apply],
+            Some(_) => &[Kind::Train(small)],
+            None => &[],
+        };
+        let captioning = [Kind::Prefill(Size { batch: captions.side_by_side, text: 1 }), Kind::Decode];
+        for kind in steps.iter().copied().chain(captioning) {
             make.graph(kind, &mut spec, executor.target())?;
         }
         let slots = RunSlots::declare(&mut spec).map_err(EngineError::StateGrew)?;
@@ -175,12 +182,21 @@ impl Engine {
         Ok(self.state.write(slot, bytes)?)
     }
 
-    /// One training step on a batch.
+    /// Trains on a batch. With gradients accumulated over several, weights change only when `ends_step` says that it
+    /// is the last one of a step.
     ///
     /// # Errors
     /// If the program cannot be compiled or run.
-    pub fn train_step(&mut self, batch: &Batch) -> Result<(), EngineError> {
-        self.run(Kind::Train(size_of(batch)), &inputs_of(batch)).map(|_| ())
+    pub fn train(&mut self, batch: &Batch, ends_step: bool) -> Result<(), EngineError> {
+        let size = size_of(batch);
+        if !self.make.accumulates() {
+            return self.run(Kind::Train(size), &inputs_of(batch)).map(|_| ());
+        }
+        self.run(Kind::Accumulate(size), &inputs_of(batch))?;
+        if ends_step {
+            self.run(Kind::Apply, &[])?;
+        }
+        Ok(())
     }
 
     /// Summed loss and weight of a batch, dropout off.
@@ -217,7 +233,7 @@ impl Engine {
         Ok(floats(&program.output(0)?))
     }
 
-    /// Metrics of the steps after the first `from` batches, up to the last of `to` batches consumed. At most
+    /// Metrics of the steps after the first `from` runs of the optimiser, up to the last of `to`. At most
     /// [`RING_ROWS`] are kept; older ones are gone.
     ///
     /// # Errors
@@ -242,8 +258,9 @@ impl Engine {
     /// # Errors
     /// If it cannot be compiled.
     pub fn describe_step(&mut self, size: Size) -> Result<String, EngineError> {
-        self.load(Kind::Train(size))?;
-        let plan = self.programs[&Kind::Train(size)].plan();
+        let kind = if self.make.accumulates() { Kind::Accumulate(size) } else { Kind::Train(size) };
+        self.load(kind)?;
+        let plan = self.programs[&kind].plan();
         let (flops, _) = plan.cost();
         let mb = |bytes: usize| bytes as f64 / 1e6;
         let weights = self.spec.bytes(|kind| kind == ocelli_ir::SlotKind::Parameter);
@@ -288,6 +305,16 @@ impl Engine {
 }
 
 impl Make {
+    /// True if a step takes several batches.
+    fn accumulates(&self) -> bool {
+        self.optimizer.as_ref().is_some_and(|o| o.batches > 1)
+    }
+
+    fn optimizer(&self) -> Result<&Optimizer, ExecError> {
+        let misuse = || ExecError::Misuse { program: "train".into(), message: "it has no optimizer".into() };
+        self.optimizer.as_ref().ok_or_else(misuse)
+    }
+
     /// The name and the graph of a program, behind all passes.
     fn graph(
         &self,
@@ -300,11 +327,13 @@ impl Make {
         let sized = |name: &str, s: Size| format!("{name}[B={},T={}]", s.batch, s.text);
         let (name, graph) = match kind {
             Kind::Train(size) => {
-                let misuse =
-                    |message: &str| ExecError::Misuse { program: "train".into(), message: message.into() };
-                let optimizer = self.optimizer.as_ref().ok_or_else(|| misuse("it has no optimizer"))?;
+                let optimizer = self.optimizer()?;
                 (sized("train", size), program::train(&mut cx, model, size, Pictures::Bytes, optimizer)?)
             }
+            Kind::Accumulate(size) => {
+                (sized("accumulate", size), program::accumulate(&mut cx, model, size, Pictures::Bytes)?)
+            }
+            Kind::Apply => ("apply".into(), program::apply(&mut cx, self.optimizer()?)?),
             Kind::Evaluate(size) => {
                 (sized("evaluate", size), program::evaluate(&mut cx, model, size, Pictures::Bytes)?)
             }

@@ -14,6 +14,7 @@ pub use loss::{Inputs, Pictures};
 pub use optimizer::{Optimizer, OptimizerKind};
 pub use schedule::{Decay, Schedule};
 pub use slots::{COLUMNS, RING_ROWS, RunSlots};
+use slots::{SumSlots, gradient_slot};
 
 use ocelli_ir::ops::{Concat, Increment, UpdateSlice};
 use ocelli_ir::{DType, Graph, GraphError, Op, SlotId, SlotKind, StateSpec, Value};
@@ -42,6 +43,93 @@ pub fn train(
     pictures: Pictures,
     optimizer: &Optimizer,
 ) -> Result<Graph, CompileError> {
+    let Step { mut g, slots, loss, weight, updated } = gradients_of_batch(cx, model, size, pictures)?;
+    g.enter("optimizer");
+    let applied = optimizer::apply(&mut g, cx.state, &slots, optimizer, &updated, weight)?;
+    record(&mut g, cx.state, &slots, [loss, weight, applied.norm, applied.lr])?;
+    g.leave();
+    Ok(g)
+}
+
+/// The first part of a training step over several batches: takes one of them and adds its gradients, loss and
+/// weight to the sums. [`apply`] is the last part.
+///
+/// # Errors
+/// As [`train`].
+pub fn accumulate(
+    cx: &mut PassCx<'_>,
+    model: &dyn Model,
+    size: Size,
+    pictures: Pictures,
+) -> Result<Graph, CompileError> {
+    let Step { mut g, loss, weight, updated, .. } = gradients_of_batch(cx, model, size, pictures)?;
+    g.enter("accumulate");
+    let mut add = |g: &mut Graph, state: &StateSpec, slot, value| {
+        let old = g.read(state, slot);
+        let new = g.add(old, value)?;
+        g.write(state, slot, new)
+    };
+    let sums = SumSlots::declare(cx.state).map_err(|m| g.error("state", m))?;
+    add(&mut g, cx.state, sums.loss, loss)?;
+    add(&mut g, cx.state, sums.weight, weight)?;
+    for (parameter, _, grad) in updated {
+        let slot = gradient_slot(cx.state, parameter).map_err(|m| g.error("state", m))?;
+        add(&mut g, cx.state, slot, grad)?;
+    }
+    g.leave();
+    Ok(g)
+}
+
+/// The last part of a training step over several batches: updates the weights by the summed gradients, writes one
+/// row of the metrics ring, and empties the sums. The division by the summed weight happens here (rule 4), so that k
+/// batches of b rows are one batch of k b rows, however the weights lie among them.
+///
+/// # Errors
+/// If the state has slots of these names with other types.
+pub fn apply(cx: &mut PassCx<'_>, optimizer: &Optimizer) -> Result<Graph, CompileError> {
+    let mut g = Graph::new();
+    let slots = RunSlots::declare(cx.state).map_err(|m| g.error("state", m))?;
+    let sums = SumSlots::declare(cx.state).map_err(|m| g.error("state", m))?;
+    let (loss, weight) = (g.read(cx.state, sums.loss), g.read(cx.state, sums.weight));
+    let parameters: Vec<SlotId> =
+        cx.state.iter().filter(|(_, s)| s.kind == SlotKind::Parameter).map(|(id, _)| id).collect();
+    let mut emptied = vec![sums.loss, sums.weight];
+    let mut updated = Vec::with_capacity(parameters.len());
+    for parameter in parameters {
+        let sum = gradient_slot(cx.state, parameter).map_err(|m| g.error("state", m))?;
+        updated.push((parameter, g.read(cx.state, parameter), g.read(cx.state, sum)));
+        emptied.push(sum);
+    }
+    g.enter("optimizer");
+    let applied = optimizer::apply(&mut g, cx.state, &slots, optimizer, &updated, weight)?;
+    record(&mut g, cx.state, &slots, [loss, weight, applied.norm, applied.lr])?;
+    for slot in emptied {
+        let zeros = g.zeros(cx.state.get(slot).ty.clone());
+        g.write(cx.state, slot, zeros)?;
+    }
+    g.leave();
+    Ok(g)
+}
+
+/// A batch's gradients, before they are used.
+struct Step {
+    g: Graph,
+    slots: RunSlots,
+    /// Summed loss.
+    loss: Value,
+    /// What it is divided by.
+    weight: Value,
+    /// Slot, value and gradient of the summed loss of each parameter.
+    updated: Vec<(SlotId, Value, Value)>,
+}
+
+/// Takes a batch with dropout on, counts it, and differentiates its loss.
+fn gradients_of_batch(
+    cx: &mut PassCx<'_>,
+    model: &dyn Model,
+    size: Size,
+    pictures: Pictures,
+) -> Result<Step, CompileError> {
     let mut g = Graph::new();
     let slots = RunSlots::declare(cx.state).map_err(|m| g.error("state", m))?;
     let inputs = Inputs::declare(&mut g, model, size, pictures);
@@ -49,17 +137,14 @@ pub fn train(
     let (seed, step) = (g.read(cx.state, slots.seed), g.read(cx.state, slots.step));
     let mode = Mode::Train(DropoutKeys { seed, step, samples });
     let (mut g, loss, weight) = forward(g, cx, model, &inputs, mode)?;
+    count(&mut g, cx.state, slots.batches)?;
     let parameters = parameters(&g, cx.state)?;
     let one = g.constant(1.0, DType::F32);
     let grads = parameter_gradients(&mut g, cx.state, &parameters, loss, one)?;
     cx.show("autodiff", &g);
-    let updated: Vec<_> =
+    let updated =
         parameters.into_iter().zip(grads).map(|((slot, value), grad)| (slot, value, grad)).collect();
-    g.enter("optimizer");
-    let applied = optimizer::apply(&mut g, cx.state, &slots, optimizer, &updated, weight)?;
-    record(&mut g, cx.state, &slots, [loss, weight, applied.norm, applied.lr])?;
-    g.leave();
-    Ok(g)
+    Ok(Step { g, slots, loss, weight, updated })
 }
 
 /// Gradients as outputs, named as their parameters, for tests: the loss sum and its weight come first. The
@@ -160,7 +245,7 @@ fn parameters(g: &Graph, state: &StateSpec) -> Result<Vec<(SlotId, Value)>, Grap
     }
 }
 
-/// Writes one row of the ring, at the number of batches consumed, and counts the batch.
+/// Writes one row of the ring, at the number of attempts, and counts the attempt.
 fn record(
     g: &mut Graph,
     state: &StateSpec,
@@ -172,9 +257,15 @@ fn record(
         cells.push(g.reshape(value, [1, 1])?);
     }
     let row = g.one(Concat { axis: 1 }, &cells)?;
-    let (ring, batches) = (g.read(state, slots.ring), g.read(state, slots.batches));
-    let ring = g.one(UpdateSlice { axis: 0 }, &[ring, row, batches])?;
+    let (ring, attempts) = (g.read(state, slots.ring), g.read(state, slots.attempts));
+    let ring = g.one(UpdateSlice { axis: 0 }, &[ring, row, attempts])?;
     g.write(state, slots.ring, ring)?;
-    let next = g.one(Increment, &[batches])?;
-    g.write(state, slots.batches, next)
+    count(g, state, slots.attempts)
+}
+
+/// Adds one to a counter.
+fn count(g: &mut Graph, state: &StateSpec, counter: SlotId) -> Result<(), GraphError> {
+    let old = g.read(state, counter);
+    let next = g.one(Increment, &[old])?;
+    g.write(state, counter, next)
 }

@@ -135,7 +135,7 @@ impl Run<'_> {
     /// True if the batch had weight.
     fn step_on(&mut self, loaded: &Loaded, waiting: Duration) -> Result<bool, TrainError> {
         let begin = Instant::now();
-        self.engine.train_step(&loaded.batch)?;
+        self.engine.train(&loaded.batch, true)?;
         let working = begin.elapsed();
         let batch = &loaded.batch;
         // A batch without weight is no step (the device decides the same).

@@ -44,6 +44,7 @@ pub fn optimizer(c: &Config, total: u64) -> Optimizer {
         eps: t.eps,
         weight_decay: t.weight_decay,
         clip: t.clip_grad_norm,
+        batches: t.grad_accum,
         schedule: Schedule {
             warmup: t.warmup_iters,
             total,

@@ -31,6 +31,8 @@ pub struct Optimizer {
     pub clip: Option<f64>,
     /// The learning rate over time.
     pub schedule: Schedule,
+    /// Batches whose gradients one step sums, at least 1.
+    pub batches: usize,
 }
 
 impl Optimizer {
@@ -43,6 +45,7 @@ impl Optimizer {
         weight_decay: 0.0,
         clip: None,
         schedule: Schedule::CONSTANT,
+        batches: 1,
     };
 }
 

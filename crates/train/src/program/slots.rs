@@ -13,13 +13,15 @@ pub const COLUMNS: [&str; 4] = ["loss_sum", "weight", "grad_norm", "lr"];
 pub struct RunSlots {
     /// u32 `[]`: optimiser steps taken.
     pub step: SlotId,
-    /// u32 `[]`: batches consumed. Runs ahead of `step` when a step is skipped (rule 5).
+    /// u32 `[]`: runs of the optimiser. Ahead of `step` when a step is skipped (rule 5).
+    pub attempts: SlotId,
+    /// u32 `[]`: batches consumed; several an attempt when gradients are accumulated.
     pub batches: SlotId,
     /// u32 `[2]`: the seed of dropout, low word first.
     pub seed: SlotId,
     /// f32 `[]`: the learning rate before its schedule.
     pub lr: SlotId,
-    /// f32 `[RING_ROWS, COLUMNS]`: metrics of the last steps; row = batches consumed before the step.
+    /// f32 `[RING_ROWS, COLUMNS]`: metrics of the last steps; row = attempts before the step.
     pub ring: SlotId,
 }
 
@@ -33,10 +35,41 @@ impl RunSlots {
             |name: &str, ty, kind| state.declare(Slot { name: name.into(), ty, kind, init: Init::Zeros });
         Ok(Self {
             step: slot("optimizer.step", TensorType::u32([]), SlotKind::Counter)?,
+            attempts: slot("optimizer.attempts", TensorType::u32([]), SlotKind::Counter)?,
             batches: slot("data.batches", TensorType::u32([]), SlotKind::Counter)?,
             seed: slot("dropout.seed", TensorType::u32([2]), SlotKind::Setting)?,
             lr: slot("optimizer.lr", TensorType::f32([]), SlotKind::Setting)?,
             ring: slot("metrics.ring", TensorType::f32([RING_ROWS, COLUMNS.len()]), SlotKind::Ring)?,
         })
     }
+}
+
+/// Sums over the batches of one optimiser step. They are zero between steps.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct SumSlots {
+    /// f32 `[]`: summed loss.
+    pub loss: SlotId,
+    /// f32 `[]`: summed weight.
+    pub weight: SlotId,
+}
+
+impl SumSlots {
+    /// Adds the slots, or finds them.
+    pub fn declare(state: &mut StateSpec) -> Result<Self, String> {
+        Ok(Self {
+            loss: sum_slot(state, "accumulated.loss", TensorType::f32([]))?,
+            weight: sum_slot(state, "accumulated.weight", TensorType::f32([]))?,
+        })
+    }
+}
+
+/// The slot that sums the gradient of a parameter.
+pub(super) fn gradient_slot(state: &mut StateSpec, parameter: SlotId) -> Result<SlotId, String> {
+    let slot = state.get(parameter);
+    let (name, ty) = (format!("{}.grad_sum", slot.name), slot.ty.clone());
+    sum_slot(state, &name, ty)
+}
+
+fn sum_slot(state: &mut StateSpec, name: &str, ty: TensorType) -> Result<SlotId, String> {
+    state.declare(Slot { name: name.into(), ty, kind: SlotKind::Accumulator, init: Init::Zeros })
 }
