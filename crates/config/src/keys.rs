@@ -215,7 +215,7 @@ pub const KEYS: &[Key] = &[
     flag("trainer_config.autotune", "Measured choice among kernels.").engine(),
     flag("trainer_config.prefetch", "Copy the next batch during the step.").engine(),
     flag("trainer_config.recompute", "Compute activations again in the backward pass.").only(&["false"]),
-    int("trainer_config.grad_accum", 1, ROWS, "Batches per optimiser step.").only(&["1"]),
+    int("trainer_config.grad_accum", 1, ROWS, "Batches whose gradients one optimiser step sums; an epoch's last step may have fewer."),
     int("trainer_config.zero", 0, 3, "Stage of the sharded optimiser.").only(&["0"]),
     flag("trainer_config.use_wandb", "Report to Weights & Biases.").only(&["false"]),
     text("trainer_config.wandb_project", "Project name for Weights & Biases."),

@@ -35,6 +35,7 @@ const TRAINING: &[&str] = &[
     "weight_decay",
     "clip_grad_norm",
     "train_batch_size",
+    "grad_accum",
     "max_iters",
     "epochs",
 ];

@@ -166,6 +166,15 @@ impl Engine {
         self.write(self.slots.lr, &(lr as f32).to_le_bytes())
     }
 
+    /// Runs of the optimiser so far, those that were no step included.
+    ///
+    /// # Errors
+    /// If the device fails.
+    pub fn attempts(&self) -> Result<u64, EngineError> {
+        let bytes = self.read(self.slots.attempts)?;
+        Ok(u64::from(bytemuck::pod_read_unaligned::<u32>(&bytes)))
+    }
+
     /// Copies a slot to the host.
     ///
     /// # Errors

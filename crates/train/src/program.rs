@@ -64,7 +64,7 @@ pub fn accumulate(
 ) -> Result<Graph, CompileError> {
     let Step { mut g, loss, weight, updated, .. } = gradients_of_batch(cx, model, size, pictures)?;
     g.enter("accumulate");
-    let mut add = |g: &mut Graph, state: &StateSpec, slot, value| {
+    let add = |g: &mut Graph, state: &StateSpec, slot, value| {
         let old = g.read(state, slot);
         let new = g.add(old, value)?;
         g.write(state, slot, new)

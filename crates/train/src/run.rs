@@ -10,6 +10,7 @@ mod metrics;
 mod progress;
 mod save;
 mod start;
+mod step;
 mod tally;
 mod validate;
 
@@ -20,14 +21,14 @@ use crate::program::RING_ROWS;
 use crate::report::{Event, Reporter, Summary};
 use clock::Window;
 use ocelli_config::Config;
-use ocelli_data::loader::Loaded;
 use ocelli_data::sampler::{Position, Sampler};
 use ocelli_ir::executor::Executor;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
-use tally::{Part, Tally};
+use std::time::Instant;
+use step::{Taken, Under};
+use tally::Tally;
 
 pub use files::AppendError;
 use files::Files;
@@ -68,7 +69,9 @@ struct Run<'a> {
     step: u64,
     /// Batches consumed in the whole run.
     batches: u64,
-    /// Batches whose metrics were read back.
+    /// Runs of the optimiser in the whole run: steps, and attempts that were none.
+    attempts: u64,
+    /// Attempts whose metrics were read back.
     flushed: u64,
     /// Steps that the whole run will take.
     total: u64,
@@ -81,6 +84,7 @@ struct Run<'a> {
     /// Loss and weight of the steps since the last report.
     loss: (f64, f64),
     last: Option<StepMetrics>,
+    under: Under,
     window: Window,
     whole: Window,
 }
@@ -108,7 +112,7 @@ impl Run<'_> {
             return Ok(());
         }
         let mut loader = self.loader()?;
-        while self.step < self.total && !self.interrupted() {
+        while self.step < self.total && !(self.interrupted() && self.between_steps()) {
             let begin = Instant::now();
             let Some(loaded) = loader.next_batch() else {
                 // Every epoch ends with one `None`; after the last there are only more of them.
@@ -116,9 +120,11 @@ impl Run<'_> {
             };
             let waiting = begin.elapsed();
             let loaded = loaded?;
-            let stepped = self.step_on(&loaded, waiting)?;
+            let taken = self.take(&loaded, waiting)?;
             loader.recycle(loaded.batch);
-            self.after_step(stepped)?;
+            if taken != Taken::Part {
+                self.after_step(taken)?;
+            }
         }
         self.report()
     }
@@ -132,37 +138,16 @@ impl Run<'_> {
         self.request.interrupted.load(Ordering::Relaxed)
     }
 
-    /// True if the batch had weight.
-    fn step_on(&mut self, loaded: &Loaded, waiting: Duration) -> Result<bool, TrainError> {
-        let begin = Instant::now();
-        self.engine.train(&loaded.batch, true)?;
-        let working = begin.elapsed();
-        let batch = &loaded.batch;
-        // A batch without weight is no step (the device decides the same).
-        let stepped = batch.tokens_weight > 0.0;
-        self.step += u64::from(stepped);
-        self.batches += 1;
-        self.position = loaded.next;
-        self.epoch = loaded.position.epoch;
-        self.note_odd(Part::Training, batch)?;
-        self.window.add(batch.real_rows as u64, waiting, working);
-        self.whole.add(batch.real_rows as u64, waiting, working);
-        if stepped && self.config().trainer.log_verbose {
-            let (epoch, step, time) = (self.epoch, self.step, waiting + working);
-            self.reporter.event(&Event::Step { epoch, step, time });
-        }
-        Ok(stepped)
-    }
-
-    /// Reports, validates and saves, whichever is due. `stepped`: the batch had weight.
-    fn after_step(&mut self, stepped: bool) -> Result<(), TrainError> {
+    /// Reports, validates and saves, whichever is due.
+    fn after_step(&mut self, taken: Taken) -> Result<(), TrainError> {
         let epoch_ended = self.epoch_ended();
         let t = &self.request.config.trainer;
+        let stepped = taken == Taken::Step;
         let due = |interval: Option<u64>| stepped && interval.is_some_and(|n| self.step.is_multiple_of(n));
         let (validate, save) = (due(t.eval_interval), due(t.snapshot_interval));
         if due(Some(t.log_interval)) || self.step == self.total {
             self.report()?;
-        } else if epoch_ended || self.batches - self.flushed >= RING_ROWS as u64 / 2 {
+        } else if epoch_ended || self.attempts - self.flushed >= RING_ROWS as u64 / 2 {
             self.flush()?;
         }
         self.judge()?;

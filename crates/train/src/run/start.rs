@@ -2,6 +2,7 @@
 
 use super::clock::Window;
 use super::files::Files;
+use super::step::Under;
 use super::tally::Tally;
 use super::{Request, Run};
 use crate::checkpoint::{self, Origin};
@@ -54,6 +55,7 @@ impl<'a> Run<'a> {
             from.refused.iter().for_each(|e| reporter.event(&Event::Warning(&e.to_string())));
             from.notes.iter().for_each(|line| reporter.event(&Event::Note(line)));
         }
+        let attempts = engine.attempts()?;
         let longest = Size { batch: c.trainer.train_batch_size, text: data.train.lengths().limit() };
         reporter.event(&Event::Note(&engine.describe_step(longest)?));
         let files = if resumed.step < total { Some(Files::new(run_dir(request)?)) } else { None };
@@ -73,13 +75,15 @@ impl<'a> Run<'a> {
             started: resumed.step,
             step: resumed.step,
             batches: resumed.batches,
-            flushed: resumed.batches,
+            attempts,
+            flushed: attempts,
             total,
             origin: resumed.from,
             saved: None,
             validated: None,
             loss: (0.0, 0.0),
             last: None,
+            under: Under::default(),
             window: Window::default(),
             whole: Window::default(),
         })
@@ -138,11 +142,16 @@ fn engine(request: &Request, data: &Prepared, total: u64) -> Result<Engine, Trai
     Ok(engine)
 }
 
-/// Steps of the whole run: those taken, and one for each batch that is left. More than the schedule can count are
-/// refused.
+/// Steps of the whole run: those taken, and one for each `grad_accum` batches, or fewer at an epoch's end, that are
+/// left. More than the schedule can count are refused.
 fn total_steps(c: &Config, sampler: &Sampler, resumed: &Resumed) -> Result<u64, TrainError> {
-    let (at, epochs) = (resumed.position, c.trainer.epochs);
-    let left = |per_epoch| epochs.saturating_sub(at.epoch).saturating_mul(per_epoch).saturating_sub(at.batch);
+    let (at, epochs, batches) = (resumed.position, c.trainer.epochs, c.trainer.grad_accum as u64);
+    let left = |per_epoch: u64| {
+        let whole =
+            epochs.saturating_sub(at.epoch.saturating_add(1)).saturating_mul(per_epoch.div_ceil(batches));
+        let rest = if at.epoch < epochs { per_epoch.saturating_sub(at.batch).div_ceil(batches) } else { 0 };
+        whole.saturating_add(rest)
+    };
     let by_epochs = sampler.batches_per_epoch().map_or(u64::MAX, |n| resumed.step.saturating_add(left(n)));
     let total = by_epochs.min(c.trainer.max_iters.unwrap_or(u64::MAX));
     if total > EXACT_STEPS {
