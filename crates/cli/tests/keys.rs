@@ -38,3 +38,14 @@ fn a_number_that_is_nothing_in_32_bits_says_so() {
     let b = Bench::new();
     b.train(&["trainer_config.lr=1e-50"]).refused(&["found 1e-50, which is 0 when rounded to 32 bits"]);
 }
+
+#[test]
+fn a_missing_column_names_its_key() {
+    let b = Bench::new();
+    std::fs::write(b.path("my.csv"), "picture,text\nAAAA,a barn\n").unwrap();
+    let train = |more: &[&str]| {
+        b.train(&[&["--config-name", "csv_train", "data_config.data_path=my.csv"], more].concat())
+    };
+    train(&[]).refused(&["my.csv", "`b64string_images` (data_config.image_col)", "`picture`, `text`"]);
+    train(&["data_config.image_col=picture"]).refused(&["`caption` (data_config.caption_col)"]);
+}

@@ -13,9 +13,10 @@ const NEAR: f64 = 0.7;
 /// Finds both columns.
 pub(super) fn find(path: &Path, header: &ByteRecord, options: &CsvOptions) -> Result<Columns, SourceError> {
     let names = names(path, header)?;
-    let find = |wanted: &str| find_one(&names, wanted, options.delimiter);
-    let columns = find(&options.image_col)
-        .and_then(|image| Ok(Columns { image, caption: find(&options.caption_col)?, count: names.len() }))
+    let find = |wanted: &str, key| find_one(&names, wanted, key, options.delimiter);
+    let caption = || find(&options.caption_col, "data_config.caption_col");
+    let columns = find(&options.image_col, "data_config.image_col")
+        .and_then(|image| Ok(Columns { image, caption: caption()?, count: names.len() }))
         .map_err(|found| SourceError::Column { path: path.to_path_buf(), found })?;
     if columns.image == columns.caption {
         let found = format!("picture and caption cannot both be the column `{}`", options.image_col);
@@ -32,7 +33,7 @@ fn names(path: &Path, header: &ByteRecord) -> Result<Vec<String>, SourceError> {
     })
 }
 
-fn find_one(names: &[String], wanted: &str, delimiter: u8) -> Result<usize, String> {
+fn find_one(names: &[String], wanted: &str, key: &str, delimiter: u8) -> Result<usize, String> {
     let mut places = (0..names.len()).filter(|i| names[*i] == wanted);
     match (places.next(), places.next()) {
         (Some(place), None) => Ok(place),
@@ -40,7 +41,7 @@ fn find_one(names: &[String], wanted: &str, delimiter: u8) -> Result<usize, Stri
             Err(format!("the column `{wanted}` is there twice, as number {} and {}", a + 1, b + 1))
         }
         _ => Err(format!(
-            "no column `{wanted}`: the header has {}{}",
+            "no column `{wanted}` ({key}): the header has {}{}",
             list(names),
             hint(names, wanted, delimiter)
         )),
