@@ -1,18 +1,22 @@
 #!/usr/bin/env python3
-"""Writes the fixtures of tests/source_resize.rs and tests/source_jpeg.rs: small pictures, and what Pillow makes of them.
+"""Writes the fixtures of the picture tests: small pictures, and what Pillow makes of them.
 
-    python -m venv venv && venv/bin/pip install pillow numpy
+    python -m venv venv && venv/bin/pip install pillow numpy simplejpeg
     venv/bin/python crates/data/tests/make_image_fixtures.py
 
 resize/NAME.png            the picture
 resize/NAME_SIZE.png       the same, resized by Pillow with BILINEAR to SIZE x SIZE
 jpeg/NAME.jpg, NAME.png    a JPEG file, and what Pillow decodes from it, in RGB
+formats/                   see make_format_fixtures.py
 """
 
 import pathlib
 
 import numpy as np
+import simplejpeg
 from PIL import Image
+
+import make_format_fixtures
 
 HERE = pathlib.Path(__file__).parent
 
@@ -48,6 +52,9 @@ def jpeg_fixtures():
         "grey": (Image.fromarray(colour[..., 0]), {}),
         "cmyk": (Image.fromarray(four, "CMYK"), {}),
         "ycck": (Image.fromarray(four, "CMYK"), {}),
+        "cmyk_progressive": (Image.fromarray(four, "CMYK"), {"progressive": True}),
+        "rgb": (Image.fromarray(colour), {"keep_rgb": True, "subsampling": 0}),
+        "grey_progressive": (Image.fromarray(colour[..., 0]), {"progressive": True}),
     }
     for name, (image, options) in kinds.items():
         path = HERE / f"jpeg/{name}.jpg"
@@ -57,9 +64,27 @@ def jpeg_fixtures():
             data[data.find(b"Adobe") + 11] = 2
             path.write_bytes(data)
         Image.open(path).convert("RGB").save(path.with_suffix(".png"), optimize=True)
+    by_hand = {
+        "baseline_440": simplejpeg.encode_jpeg(colour, quality=85, colorsubsampling="440"),
+        "baseline_411": simplejpeg.encode_jpeg(colour, quality=85, colorsubsampling="411"),
+        # Sampling factors of a single component say nothing, yet some cameras write 2 x 2.
+        "grey_factors": (HERE / "jpeg/grey.jpg").read_bytes().replace(b"\x01\x01\x11\0", b"\x01\x01\x22\0", 1),
+        "cmyk_plain": without_adobe((HERE / "jpeg/cmyk.jpg").read_bytes()),
+    }
+    for name, data in by_hand.items():
+        path = HERE / f"jpeg/{name}.jpg"
+        path.write_bytes(data)
+        Image.open(path).convert("RGB").save(path.with_suffix(".png"), optimize=True)
 
 
-for folder in ("resize", "jpeg"):
+def without_adobe(data):
+    """Cuts the Adobe segment out."""
+    at = data.find(b"Adobe") - 4
+    return data[:at] + data[at + 2 + int.from_bytes(data[at + 2 : at + 4], "big") :]
+
+
+for folder in ("resize", "jpeg", "formats"):
     (HERE / folder).mkdir(exist_ok=True)
 resize_fixtures()
 jpeg_fixtures()
+make_format_fixtures.write(HERE / "formats")

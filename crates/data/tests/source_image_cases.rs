@@ -43,7 +43,7 @@ fn check(case: &str, name: &str, expected: &Value) {
     let picture = found.unwrap_or_else(|e| panic!("{name}: {e}"));
     let size = [u64::from(picture.width), u64::from(picture.height)];
     assert_eq!(expected["size"], serde_json::json!(size), "{name}");
-    assert_eq!(picture.warning.is_some(), outcome == "ok_warn", "{name}: {:?}", picture.warning);
+    assert_eq!(!picture.warnings.is_empty(), outcome == "ok_warn", "{name}: {:?}", picture.warnings);
     let tolerance = expected["tol"].as_u64().unwrap();
     points_match(name, &picture, &expected["points"], tolerance);
     if let Some(points) = expected.get("points_drop") {

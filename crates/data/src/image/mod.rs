@@ -1,22 +1,34 @@
 //! Bytes of a picture in, upright 8-bit RGB out, or the reason why not.
 //!
+//! Read are JPEG (baseline and progressive; grey, colour, CMYK, YCCK), PNG and APNG (every kind), WebP (lossy,
+//! lossless, with alpha, animated) and GIF. Of an animated file the first frame is taken, and that is reported.
+//!
 //! Invariants: the format is told from the bytes, never from a name; sizes are checked in the header before
 //! any pixel is allocated; a picture of which a part is missing is never handed out; no input makes
-//! [`decode`] panic. JPEG (baseline and progressive; grey, colour, CMYK, YCCK) and PNG (every kind) are read.
+//! [`decode`] panic. Each format has its own walk over the file's structure, which finds sizes, damage and a
+//! cut end; a decoder then sees the parts that the pixels depend on, and no others. So text, colour profiles
+//! and other frames cost neither time nor memory, whatever they would unpack to. Memory stays below about
+//! 24 bytes for a pixel of [`DecodeOptions::max_pixels`] and twice the file's length.
 
+mod channels;
+mod gif;
 mod jpeg;
 mod png;
+mod reject;
 mod resize;
 mod sniff;
+mod warnings;
+mod webp;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use ::image::metadata::Orientation;
 use ::image::{DynamicImage, RgbImage};
-use thiserror::Error;
 
+pub use reject::{REASONS, Reject};
 pub use resize::resize;
 use sniff::{Format, sniff};
+pub use warnings::Warnings;
 
 /// A decoded picture: upright, 8 bits a channel.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -27,33 +39,8 @@ pub struct Rgb {
     pub height: u32,
     /// `height x width x 3` bytes: red, green, blue, row by row from the top left.
     pub pixels: Vec<u8>,
-    /// A flaw of the file that cost no pixel, as a stable word: `no_end_marker`.
-    pub warning: Option<&'static str>,
-}
-
-/// Why bytes were not accepted as a picture.
-#[derive(Clone, Debug, Error, PartialEq, Eq)]
-#[error("{reason}: {detail}")]
-pub struct Reject {
-    /// A stable word: `empty_file`, `not_an_image`, `unsupported_format`, `truncated`, `corrupt`,
-    /// `too_many_pixels`.
-    pub reason: &'static str,
-    /// What was found, for a person.
-    pub detail: String,
-}
-
-impl Reject {
-    fn new(reason: &'static str, detail: impl Into<String>) -> Self {
-        Self { reason, detail: detail.into() }
-    }
-
-    fn corrupt(detail: impl Into<String>) -> Self {
-        Self::new("corrupt", detail)
-    }
-
-    fn truncated(detail: impl Into<String>) -> Self {
-        Self::new("truncated", detail)
-    }
+    /// What the file gives reason to report although the picture is whole.
+    pub warnings: Warnings,
 }
 
 /// What becomes of transparency.
@@ -83,7 +70,18 @@ impl Default for DecodeOptions {
     }
 }
 
-/// Decodes a JPEG or PNG file held in memory.
+impl DecodeOptions {
+    /// Pixels as Pillow's `Image.open(f).convert("RGB")` gives them: alpha dropped, EXIF left alone.
+    ///
+    /// They are equal for PNG, WebP and GIF, and within rounding for JPEG, but for one kind: grey PNG of 16
+    /// bits, which Pillow clips at 255, so that nearly everything is white. It is scaled here (`x / 257`,
+    /// rounded), always. Colour PNG of 16 bits differs by 1 level: Pillow cuts the low byte off.
+    pub fn pillow(max_pixels: u64) -> Self {
+        Self { max_pixels, alpha: AlphaMode::Drop, exif: false }
+    }
+}
+
+/// Decodes a picture file held in memory.
 ///
 /// # Errors
 /// A [`Reject`] if the bytes are not a whole, readable picture within the limits.
@@ -93,6 +91,8 @@ pub fn decode(bytes: &[u8], opts: &DecodeOptions) -> Result<Rgb, Reject> {
     catch_unwind(AssertUnwindSafe(|| match format {
         Format::Jpeg => jpeg::decode(bytes, opts),
         Format::Png => png::decode(bytes, opts),
+        Format::WebP => webp::decode(bytes, opts),
+        Format::Gif => gif::decode(bytes, opts),
     }))
     .unwrap_or_else(|_| Err(Reject::corrupt(format!("the {format:?} decoder gave up on this file"))))
 }
@@ -104,25 +104,32 @@ fn check_size(width: u32, height: u32, opts: &DecodeOptions) -> Result<(), Rejec
     }
     let pixels = u64::from(width) * u64::from(height);
     if pixels > opts.max_pixels {
-        return Err(Reject::new(
-            "too_many_pixels",
-            format!("{width} x {height} = {pixels} pixels, the limit is {}", opts.max_pixels),
-        ));
+        let limit = opts.max_pixels;
+        let detail = format!("{width} x {height} = {pixels} pixels, the limit is {limit}");
+        return Err(Reject::too_many_pixels(detail));
     }
     Ok(())
 }
 
-/// Turns a picture upright. `exif` is a TIFF block; a nonsense orientation means upright already.
+/// Turns a picture upright. `exif` is a TIFF block, by some writers with the head that it has in JPEG; a
+/// nonsense orientation means upright already.
 fn upright(picture: Rgb, exif: Option<&[u8]>) -> Result<Rgb, Reject> {
-    let orientation = exif.and_then(Orientation::from_exif_chunk).unwrap_or(Orientation::NoTransforms);
+    let block = exif.map(|block| block.strip_prefix(b"Exif\0\0").unwrap_or(block));
+    let orientation = block.and_then(Orientation::from_exif_chunk).unwrap_or(Orientation::NoTransforms);
     if orientation == Orientation::NoTransforms {
         return Ok(picture);
     }
-    let Rgb { width, height, pixels, warning } = picture;
+    let Rgb { width, height, pixels, warnings } = picture;
     let buffer = RgbImage::from_raw(width, height, pixels)
         .ok_or_else(|| Reject::corrupt(format!("fewer pixels than {width} x {height}")))?;
     let mut turned = DynamicImage::ImageRgb8(buffer);
     turned.apply_orientation(orientation);
     let buffer = turned.into_rgb8();
-    Ok(Rgb { width: buffer.width(), height: buffer.height(), pixels: buffer.into_raw(), warning })
+    Ok(Rgb { width: buffer.width(), height: buffer.height(), pixels: buffer.into_raw(), warnings })
+}
+
+/// Where the zeros begin that end the file: a download that was cut is often a file of the full length,
+/// filled with zeros.
+fn zero_fill(bytes: &[u8]) -> usize {
+    bytes.iter().rposition(|b| *b != 0).map_or(0, |last| last + 1)
 }

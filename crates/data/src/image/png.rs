@@ -1,22 +1,37 @@
 //! PNG of every kind: grey, palette, colour, with alpha or a transparent colour, 1 to 16 bits, interlaced.
 //!
 //! The chunks are walked first: it is cheap, it finds sizes, damage and a cut end before anything is
-//! allocated, and it does not depend on how far the decoder happens to read.
+//! allocated, and it does not depend on how far the decoder happens to read. The decoder is given the chunks
+//! that the pixels depend on, nothing else.
+//!
+//! Of an animated file (APNG) the default image is taken, the one in IDAT. It is the first frame in nearly
+//! every file. Where it stands outside of the animation a browser shows the first frame instead, and Pillow
+//! the default image; Pillow is followed, which the published recipe reads its pictures with.
 
 use std::io::{Cursor, ErrorKind};
 
-use ::image::codecs::png::PngDecoder;
-use ::image::{DynamicImage, ImageDecoder, ImageError, Limits};
+use png::{BitDepth, ColorType, Decoder, DecodingError, Limits, Transformations};
 
-use super::{AlphaMode, DecodeOptions, Reject, Rgb, check_size, upright};
+use super::channels::{Channels, to_rgb};
+use super::{AlphaMode, DecodeOptions, Reject, Rgb, Warnings, check_size, upright, zero_fill};
 
-/// Memory that a decoder may take beside the pixels, for text, colour profiles and tables.
-const SIDE_BYTES: u64 = 64 << 20;
+const SIGNATURE: &[u8] = b"\x89PNG\r\n\x1a\n";
+const END: &[u8] = b"\0\0\0\0IEND\xae\x42\x60\x82";
+/// Memory that the decoder may take beside rows and pixels, for palettes and its own state.
+const SIDE_BYTES: usize = 1 << 20;
 
 /// What the walk over the chunks found.
 #[derive(Default)]
 struct Chunks<'a> {
+    /// A file of the chunks that the pixels depend on, without its end.
+    needed: Vec<u8>,
     exif: Option<&'a [u8]>,
+    /// Frames of an animation, without the default image if that stands outside of it.
+    frames: usize,
+    /// Whether there is an animation, and whether the default image is a part of it.
+    animation: bool,
+    default_is_frame: bool,
+    data: bool,
     ended: bool,
 }
 
@@ -24,87 +39,156 @@ struct Chunks<'a> {
 pub(super) fn decode(bytes: &[u8], opts: &DecodeOptions) -> Result<Rgb, Reject> {
     let (width, height) = header(bytes)?;
     check_size(width, height, opts)?;
-    let chunks = walk(bytes)?;
-    let mut limits = Limits::no_limits();
-    limits.max_alloc = Some(u64::from(width) * u64::from(height) * 8 + SIDE_BYTES);
-    let decoder = PngDecoder::with_limits(Cursor::new(bytes), limits).map_err(reject)?;
-    let has_alpha = decoder.color_type().has_alpha();
-    let picture = DynamicImage::from_decoder(decoder).map_err(reject)?;
-    let pixels = match (has_alpha, opts.alpha) {
-        (false, _) | (true, AlphaMode::Drop) => picture.into_rgb8().into_raw(),
-        (true, AlphaMode::White) => on_white(&picture.into_rgba8()),
+    let mut chunks = walk(bytes)?;
+    if !chunks.data {
+        return Err(if chunks.ended {
+            Reject::corrupt("there is no pixel data between header and end")
+        } else {
+            Reject::truncated("the file ends before its pixel data")
+        });
+    }
+    let without_end = chunks.needed.len();
+    chunks.needed.extend_from_slice(END);
+    let pixels = match pixels(&chunks.needed, opts.alpha) {
+        Ok(pixels) => pixels,
+        // Data that stops short and data that is wrong look alike behind an end marker, but not without it.
+        Err(error) => match self::pixels(&chunks.needed[..without_end], opts.alpha) {
+            Err(DecodingError::IoError(e)) if e.kind() == ErrorKind::UnexpectedEof => {
+                return Err(Reject::truncated("the pixel data ends before the last row"));
+            }
+            _ => return Err(Reject::corrupt(error.to_string())),
+        },
     };
-    let warning = (!chunks.ended).then_some("no_end_marker");
-    let exif = chunks.exif.filter(|_| opts.exif);
-    upright(Rgb { width, height, pixels, warning }, exif)
+    let animated = chunks.animation && chunks.frames + usize::from(!chunks.default_is_frame) > 1;
+    let warnings = Warnings { no_end_marker: !chunks.ended, animated };
+    upright(Rgb { width, height, pixels, warnings }, chunks.exif.filter(|_| opts.exif))
 }
 
 /// Width and height from the first chunk, which must be IHDR.
 fn header(bytes: &[u8]) -> Result<(u32, u32), Reject> {
+    if bytes.get(12..16) == Some(b"CgBI") {
+        return Err(Reject::unsupported(
+            "Apple's own kind of PNG (CgBI) is not read: convert it to plain PNG (`pngcrush -revert-iphone-optimizations`)",
+        ));
+    }
     let Some(ihdr) = bytes.get(8..33) else {
         return Err(Reject::truncated(format!("the file ends after {} bytes, in its header", bytes.len())));
     };
-    if &ihdr[4..8] != b"IHDR" {
-        return Err(Reject::corrupt("the first chunk is not IHDR"));
+    if &ihdr[..8] != b"\0\0\0\x0dIHDR" {
+        return Err(Reject::corrupt("the first chunk is not an IHDR of 13 bytes"));
     }
     Ok((be32(&ihdr[8..]), be32(&ihdr[12..])))
 }
 
 /// Checks the length of each chunk, and the checksum of each chunk that the pixels depend on.
 fn walk(bytes: &[u8]) -> Result<Chunks<'_>, Reject> {
-    let mut found = Chunks::default();
+    let mut found = Chunks { needed: SIGNATURE.to_vec(), ..Chunks::default() };
+    let filled_from = zero_fill(bytes);
     let mut at = 8;
     while let Some(head) = bytes.get(at..at + 8) {
         let (length, kind) = (be32(head) as usize, &head[4..8]);
         let name = kind.escape_ascii();
+        if at >= filled_from {
+            break;
+        }
         let end = at.saturating_add(length).saturating_add(12);
         let Some(chunk) = bytes.get(at..end) else {
-            let left = bytes.len() - at;
-            return Err(Reject::truncated(format!(
-                "the file ends {} bytes before the end of its {name} chunk",
-                length.saturating_add(12) - left
-            )));
-        };
-        // A lower-case first letter marks a chunk that the pixels do not need (PNG specification, 5.4).
-        if kind[0].is_ascii_uppercase()
-            && crc32fast::hash(&chunk[4..8 + length]) != be32(&chunk[8 + length..])
-        {
-            return Err(Reject::corrupt(format!("the checksum of the {name} chunk at byte {at} is wrong")));
-        }
-        match kind {
-            b"eXIf" => found.exif = Some(&chunk[8..8 + length]),
-            b"IEND" => {
-                found.ended = true;
+            if kind == b"IEND" {
                 break;
             }
-            _ => {}
+            let lacking = length.saturating_add(12) - (bytes.len() - at);
+            return Err(Reject::truncated(format!(
+                "the file ends {lacking} bytes before the end of its {name} chunk"
+            )));
+        };
+        let intact = crc32fast::hash(&chunk[4..8 + length]) == be32(&chunk[8 + length..]);
+        // An upper-case first letter marks a chunk that the pixels need (PNG specification, 5.4).
+        if !intact && (!kind[0].is_ascii_lowercase() || kind == b"tRNS") {
+            return Err(if end - 4 >= filled_from {
+                Reject::truncated(format!("the file is filled with zeros from byte {filled_from} on"))
+            } else {
+                Reject::corrupt(format!("the checksum of the {name} chunk at byte {at} is wrong"))
+            });
+        }
+        if found.take(kind, chunk, intact)? {
+            break;
         }
         at = end;
     }
     Ok(found)
 }
 
+impl<'a> Chunks<'a> {
+    /// Takes note of one chunk. True if it is the last.
+    fn take(&mut self, kind: &[u8], chunk: &'a [u8], intact: bool) -> Result<bool, Reject> {
+        match kind {
+            b"IHDR" if self.needed.len() > SIGNATURE.len() => {
+                return Err(Reject::corrupt("there are two headers"));
+            }
+            b"IHDR" | b"PLTE" | b"tRNS" | b"IDAT" => {
+                self.data |= kind == b"IDAT";
+                self.needed.extend_from_slice(chunk);
+            }
+            b"acTL" => self.animation = true,
+            b"fcTL" => {
+                self.frames += 1;
+                self.default_is_frame |= !self.data;
+            }
+            b"eXIf" if intact => self.exif = Some(&chunk[8..chunk.len() - 4]),
+            b"IEND" => self.ended = true,
+            _ => {}
+        }
+        Ok(self.ended)
+    }
+}
+
+/// The decoder's part: `height x width x 3` bytes.
+fn pixels(file: &[u8], mode: AlphaMode) -> Result<Vec<u8>, DecodingError> {
+    let row = file.get(16..20).map_or(0, be32) as usize * 8;
+    let limits = Limits { bytes: row * 4 + SIDE_BYTES };
+    let mut decoder = Decoder::new_with_limits(Cursor::new(file), limits);
+    decoder.set_transformations(Transformations::EXPAND);
+    // The walk has checked them.
+    decoder.ignore_checksums(true);
+    let mut reader = decoder.read_info()?;
+    let mut samples = vec![0; reader.output_buffer_size().ok_or(DecodingError::LimitsExceeded)?];
+    let info = reader.next_frame(&mut samples)?;
+    if info.bit_depth == BitDepth::Sixteen {
+        halve(&mut samples);
+    }
+    let channels = match info.color_type {
+        ColorType::Grayscale => Channels::L,
+        ColorType::GrayscaleAlpha => Channels::La,
+        ColorType::Rgba => Channels::Rgba,
+        // Palettes are expanded.
+        ColorType::Rgb | ColorType::Indexed => Channels::Rgb,
+    };
+    Ok(to_rgb(samples, channels, mode))
+}
+
+/// From 16 bits to 8 in place: `x / 257`, rounded.
+fn halve(samples: &mut Vec<u8>) {
+    for i in 0..samples.len() / 2 {
+        let wide = u32::from(samples[2 * i]) << 8 | u32::from(samples[2 * i + 1]);
+        samples[i] = ((wide + 128) / 257) as u8;
+    }
+    samples.truncate(samples.len() / 2);
+}
+
 fn be32(bytes: &[u8]) -> u32 {
     u32::from_be_bytes([bytes[0], bytes[1], bytes[2], bytes[3]])
 }
 
-/// Lays RGBA on white, rounding to the nearest level.
-fn on_white(picture: &::image::RgbaImage) -> Vec<u8> {
-    let mut out = Vec::with_capacity(picture.as_raw().len() / 4 * 3);
-    for pixel in picture.as_raw().chunks_exact(4) {
-        let alpha = u32::from(pixel[3]);
-        let blend = |c: u8| ((u32::from(c) * alpha + 255 * (255 - alpha) + 127) / 255) as u8;
-        out.extend(pixel[..3].iter().map(|c| blend(*c)));
-    }
-    out
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-fn reject(error: ImageError) -> Reject {
-    match error {
-        ImageError::IoError(e) if e.kind() == ErrorKind::UnexpectedEof => {
-            Reject::truncated("the file ends before the last pixel")
+    #[test]
+    fn sixteen_bits_are_scaled_and_rounded() {
+        for wide in 0..=u16::MAX {
+            let mut samples = wide.to_be_bytes().to_vec();
+            halve(&mut samples);
+            assert_eq!(samples, [(f64::from(wide) / 257.0).round() as u8]);
         }
-        ImageError::Unsupported(e) => Reject::new("unsupported_format", e.to_string()),
-        other => Reject::corrupt(other.to_string()),
     }
 }

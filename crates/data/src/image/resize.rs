@@ -39,11 +39,12 @@ pub fn resize(picture: &Rgb, size: usize) -> Result<Vec<u8>, Reject> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::Warnings;
     use super::*;
 
     fn flat(width: u32, height: u32, colour: [u8; 3]) -> Rgb {
         let pixels = colour.repeat((width * height) as usize);
-        Rgb { width, height, pixels, warning: None }
+        Rgb { width, height, pixels, warnings: Warnings::default() }
     }
 
     #[test]
@@ -57,7 +58,7 @@ mod tests {
     #[test]
     fn impossible_sizes_are_refused() {
         assert!(resize(&flat(4, 4, [0; 3]), 0).is_err());
-        let short = Rgb { width: 9, height: 9, pixels: vec![0; 5], warning: None };
+        let short = Rgb { width: 9, height: 9, pixels: vec![0; 5], warnings: Warnings::default() };
         assert_eq!(resize(&short, 8).unwrap_err().reason, "corrupt");
     }
 }

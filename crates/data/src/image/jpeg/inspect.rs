@@ -4,7 +4,7 @@
 use super::bits::Stop;
 use super::huffman::{Class, Table};
 use super::scan::{Broken, Header, Part, Tables, next_marker, read_scan};
-use crate::image::{DecodeOptions, Reject, check_size};
+use crate::image::{DecodeOptions, Reject, check_size, zero_fill};
 
 /// What a whole file holds.
 pub(super) struct Found<'a> {
@@ -12,8 +12,8 @@ pub(super) struct Found<'a> {
     pub(super) height: u32,
     /// The TIFF block of the first EXIF segment.
     pub(super) exif: Option<&'a [u8]>,
-    /// Whether the file ends as it should.
-    pub(super) end_marker: bool,
+    /// The byte behind the end marker, if the file has one.
+    pub(super) end: Option<usize>,
 }
 
 /// A colour component of the frame.
@@ -34,6 +34,9 @@ const UNSENT: u8 = u8::MAX;
 
 /// More scans than any encoder writes; each costs a pass over all blocks, so hostile files have a limit.
 const MAX_SCANS: usize = 100;
+/// As many as encoders write (18 for CMYK by libjpeg, some more by optimisers). More are read where the picture is
+/// small beside the limit of pixels.
+const USUAL_SCANS: usize = 30;
 
 impl Component {
     /// Blocks of this component in a coded unit of an interleaved scan.
@@ -70,18 +73,17 @@ pub(super) fn inspect<'a>(bytes: &'a [u8], opts: &DecodeOptions) -> Result<Found
     let bytes = without_zero_fill(bytes);
     let mut walk =
         Walk { bytes, opts, frame: None, tables: Tables::default(), interval: 0, scans: 0, exif: None };
-    let end_marker = walk.run()?;
+    let end = walk.run()?;
     let Some(frame) = walk.frame else {
         return Err(Reject::corrupt("there is no picture between the start and the end marker"));
     };
     let (width, height) = (frame.width as u32, frame.height as u32);
-    Ok(Found { width, height, exif: walk.exif, end_marker })
+    Ok(Found { width, height, exif: walk.exif, end })
 }
 
-/// Drops zeros at the end: a download that was cut is often a file of the full length, filled with zeros,
-/// and zeros are valid codes.
+/// Drops zeros at the end, which are valid codes.
 fn without_zero_fill(bytes: &[u8]) -> &[u8] {
-    let kept = bytes.iter().rposition(|b| *b != 0).map_or(0, |last| last + 1);
+    let kept = zero_fill(bytes);
     // A 0 that belongs to the data: ff 00 stands for ff.
     let stuffed = bytes[..kept].ends_with(b"\xff") && kept < bytes.len();
     &bytes[..kept + usize::from(stuffed)]
@@ -99,25 +101,25 @@ struct Walk<'a, 'o> {
 }
 
 impl<'a> Walk<'a, '_> {
-    /// Goes from marker to marker. True if the end marker is there.
-    fn run(&mut self) -> Result<bool, Reject> {
+    /// Goes from marker to marker. Returns the byte behind the end marker, if that is there.
+    fn run(&mut self) -> Result<Option<usize>, Reject> {
         let mut at = 2;
         while let Some(marker_at) = next_marker(self.bytes, at) {
             let marker = self.bytes[marker_at + 1];
             at = marker_at + 2;
             match marker {
-                0xd9 if self.frame.as_ref().is_none_or(Frame::complete) => return Ok(true),
+                0xd9 if self.frame.as_ref().is_none_or(Frame::complete) => return Ok(Some(at)),
                 0xd9 => return Err(Reject::truncated("the end marker comes before the last scan")),
                 0x01 | 0xd0..=0xd8 => {}
                 _ => {
-                    let Some(body) = segment(self.bytes, at) else { break };
+                    let Some(body) = segment(self.bytes, at)? else { break };
                     at += 2 + body.len();
                     at = self.segment(marker, body, at)?;
                 }
             }
         }
         match &self.frame {
-            Some(frame) if frame.complete() => Ok(false),
+            Some(frame) if frame.complete() => Ok(None),
             Some(_) => {
                 Err(Reject::truncated(format!("the file ends at byte {}, in the picture", self.bytes.len())))
             }
@@ -132,10 +134,7 @@ impl<'a> Walk<'a, '_> {
         match marker {
             0xc0..=0xc2 => self.frame_header(marker == 0xc2, body)?,
             0xc4 => self.huffman_tables(body)?,
-            0xc3 | 0xc5..=0xc7 | 0xc9..=0xcf => {
-                let detail = "arithmetic, lossless and hierarchical JPEG are not read: convert it";
-                return Err(Reject::new("unsupported_format", detail));
-            }
+            0xc3 | 0xc5..=0xc7 | 0xc9..=0xcf | 0xf7 => return Err(not_read(marker)),
             0xda => return self.scan(body, at),
             0xdd => match body {
                 [a, b] => self.interval = usize::from(u16::from_be_bytes([*a, *b])),
@@ -158,7 +157,7 @@ impl<'a> Walk<'a, '_> {
         check_size(width.into(), height.into(), self.opts)?;
         if *precision != 8 || !matches!(count, 1 | 3 | 4) {
             let detail = format!("{precision}-bit JPEG with {count} channels is not read: convert it");
-            return Err(Reject::new("unsupported_format", detail));
+            return Err(Reject::unsupported(detail));
         }
         if parts.len() != usize::from(*count) * 3 {
             return Err(Reject::corrupt("the frame header has a wrong length"));
@@ -202,8 +201,12 @@ impl<'a> Walk<'a, '_> {
             return Err(Reject::corrupt("a scan comes before the frame header"));
         };
         self.scans += 1;
-        if self.scans > MAX_SCANS {
-            return Err(Reject::corrupt(format!("there are more than {MAX_SCANS} scans")));
+        let pixels = (frame.width * frame.height * self.scans) as u64;
+        if self.scans > MAX_SCANS || self.scans > USUAL_SCANS && pixels > self.opts.max_pixels * 8 {
+            return Err(Reject::corrupt(format!(
+                "there are {} scans or more: none needs so many",
+                self.scans
+            )));
         }
         let header = scan_header(body, frame)?;
         let end = read_scan(self.bytes, at, &header, frame, &self.tables, self.interval)
@@ -215,10 +218,25 @@ impl<'a> Walk<'a, '_> {
     }
 }
 
-/// The body of a segment whose length field is at byte `at`.
-fn segment(bytes: &[u8], at: usize) -> Option<&[u8]> {
-    let length = bytes.get(at..at + 2).map(|l| usize::from(u16::from_be_bytes([l[0], l[1]])))?;
-    bytes.get(at + 2..at + length.max(2))
+/// The body of a segment whose length field is at byte `at`; `None` if the file ends before it does.
+fn segment(bytes: &[u8], at: usize) -> Result<Option<&[u8]>, Reject> {
+    let Some(&[high, low]) = bytes.get(at..at + 2) else { return Ok(None) };
+    let length = usize::from(u16::from_be_bytes([high, low]));
+    if length < 2 {
+        return Err(Reject::corrupt(format!("the segment at byte {} says it has {length} bytes", at - 2)));
+    }
+    Ok(bytes.get(at + 2..at + length))
+}
+
+/// Names a kind of JPEG that is not read, by the marker of its frame.
+fn not_read(marker: u8) -> Reject {
+    let kind = match marker {
+        0xc3 | 0xcb => "lossless",
+        0xc9 | 0xca | 0xcc => "arithmetic-coded",
+        0xf7 => "JPEG-LS, lossless",
+        _ => "hierarchical",
+    };
+    Reject::unsupported(format!("{kind} JPEG (marker ff{marker:02x}) is not read: convert it to usual JPEG"))
 }
 
 fn component(part: &[u8]) -> Result<Component, Reject> {

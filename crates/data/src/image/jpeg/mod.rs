@@ -16,20 +16,22 @@ use zune_core::options::DecoderOptions;
 use zune_jpeg::JpegDecoder;
 use zune_jpeg::errors::DecodeErrors;
 
-use super::{DecodeOptions, Reject, Rgb, upright};
+use super::{DecodeOptions, Reject, Rgb, Warnings, upright};
 
 /// Decodes a JPEG file. `bytes` begins with the JPEG signature.
 pub(super) fn decode(bytes: &[u8], opts: &DecodeOptions) -> Result<Rgb, Reject> {
     let found = inspect::inspect(bytes, opts)?;
-    let pixels = if found.end_marker {
-        pixels(bytes, &found)?
-    } else {
-        // Without an end the decoder would look for more data and give up on the last rows.
-        let whole = bytes.strip_suffix(b"\xff").unwrap_or(bytes);
-        pixels(&[whole, b"\xff\xd9"].concat(), &found)?
+    let pixels = match found.end {
+        // What follows the end marker (a second picture, a thumbnail, anything) is none of the decoder's business.
+        Some(end) => pixels(&bytes[..end], &found)?,
+        None => {
+            // Without an end the decoder would look for more data and give up on the last rows.
+            let whole = bytes.strip_suffix(b"\xff").unwrap_or(bytes);
+            pixels(&[whole, b"\xff\xd9"].concat(), &found)?
+        }
     };
-    let warning = (!found.end_marker).then_some("no_end_marker");
-    let picture = Rgb { width: found.width, height: found.height, pixels, warning };
+    let warnings = Warnings { no_end_marker: found.end.is_none(), animated: false };
+    let picture = Rgb { width: found.width, height: found.height, pixels, warnings };
     upright(picture, found.exif.filter(|_| opts.exif))
 }
 
@@ -50,7 +52,7 @@ fn pixels(bytes: &[u8], found: &inspect::Found<'_>) -> Result<Vec<u8>, Reject> {
 
 fn reject(error: DecodeErrors) -> Reject {
     match error {
-        DecodeErrors::Unsupported(what) => Reject::new("unsupported_format", format!("{what:?}")),
+        DecodeErrors::Unsupported(what) => Reject::unsupported(format!("{what:?}: convert it to usual JPEG")),
         other => Reject::corrupt(format!("{other:?}")),
     }
 }

@@ -1,0 +1,75 @@
+//! Why bytes were not accepted as a picture. The words for it stand here and nowhere else: people count them
+//! and scripts look for them, so they do not change.
+
+use thiserror::Error;
+
+/// Every reason, with what it means.
+pub const REASONS: [(&str, &str); 6] = [
+    ("empty_file", "there are no bytes"),
+    ("not_an_image", "the bytes are something else: a web page, an error answer, a pointer of Git LFS, text"),
+    ("unsupported_format", "a picture or document of a kind that is not read; the message says which"),
+    ("truncated", "the end is missing, and with it more than the end marker"),
+    ("corrupt", "the bytes contradict themselves or their checksums"),
+    ("too_many_pixels", "the header asks for more pixels than the limit"),
+];
+
+/// Why bytes were not accepted as a picture.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+#[error("{reason}: {detail}")]
+pub struct Reject {
+    /// A stable word, one of [`REASONS`].
+    pub reason: &'static str,
+    /// What was found and, where something helps, what to do; for a person.
+    pub detail: String,
+}
+
+impl Reject {
+    fn new(index: usize, detail: impl Into<String>) -> Self {
+        Self { reason: REASONS[index].0, detail: detail.into() }
+    }
+
+    pub(super) fn empty_file() -> Self {
+        Self::new(0, "the file has no bytes")
+    }
+
+    pub(super) fn not_an_image(detail: impl Into<String>) -> Self {
+        Self::new(1, detail)
+    }
+
+    pub(super) fn unsupported(detail: impl Into<String>) -> Self {
+        Self::new(2, detail)
+    }
+
+    pub(super) fn truncated(detail: impl Into<String>) -> Self {
+        Self::new(3, detail)
+    }
+
+    pub(super) fn corrupt(detail: impl Into<String>) -> Self {
+        Self::new(4, detail)
+    }
+
+    pub(super) fn too_many_pixels(detail: impl Into<String>) -> Self {
+        Self::new(5, detail)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_maker_has_its_own_word() {
+        let made = [
+            Reject::empty_file(),
+            Reject::not_an_image("a"),
+            Reject::unsupported("a"),
+            Reject::truncated("a"),
+            Reject::corrupt("a"),
+            Reject::too_many_pixels("a"),
+        ];
+        let words: Vec<_> = made.iter().map(|r| r.reason).collect();
+        let stable =
+            ["empty_file", "not_an_image", "unsupported_format", "truncated", "corrupt", "too_many_pixels"];
+        assert_eq!(words, stable);
+    }
+}

@@ -1,0 +1,101 @@
+//! Every kind of PNG, WebP and GIF file against Pillow's pixels, laid on white and without alpha; EXIF in each
+//! format that has it; the smallest and the longest pictures. The fixtures come from `make_format_fixtures.py`.
+
+use std::path::PathBuf;
+
+use base64::Engine as _;
+use ocelli_data::image::{DecodeOptions, Rgb, decode, resize};
+use serde_json::{Map, Value};
+
+fn folder() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/formats")
+}
+
+fn read(name: &str) -> Vec<u8> {
+    std::fs::read(folder().join(name)).unwrap()
+}
+
+fn expected() -> Map<String, Value> {
+    let text = std::fs::read_to_string(folder().join("expected.json")).unwrap();
+    serde_json::from_str(&text).unwrap()
+}
+
+fn pixels(entry: &Value, key: &str) -> Vec<u8> {
+    let code = entry.get(key).unwrap_or(&entry["pillow"]).as_str().unwrap();
+    base64::engine::general_purpose::STANDARD.decode(code).unwrap()
+}
+
+fn same(name: &str, found: &Rgb, entry: &Value, key: &str) {
+    assert_eq!(serde_json::json!([found.width, found.height]), entry["size"], "{name}");
+    let wanted = pixels(entry, key);
+    let worst = found.pixels.iter().zip(&wanted).map(|(a, b)| a.abs_diff(*b)).max().unwrap();
+    let place = found.pixels.iter().zip(&wanted).position(|(a, b)| a != b);
+    assert_eq!((found.pixels.len(), worst), (wanted.len(), 0), "{name}, {key}: first at byte {place:?}");
+}
+
+#[test]
+fn every_kind_shows_what_pillow_shows() {
+    let expected = expected();
+    assert!(expected.len() > 70, "{}", expected.len());
+    for (name, entry) in &expected {
+        let bytes = read(name);
+        let exact = decode(&bytes, &DecodeOptions::pillow(1_000_000));
+        same(name, &exact.unwrap_or_else(|e| panic!("{name}: {e}")), entry, "pillow");
+        same(name, &decode(&bytes, &DecodeOptions::default()).unwrap(), entry, "white");
+    }
+}
+
+/// The comparison is able to fail: files with alpha are expected to differ.
+#[test]
+fn alpha_makes_a_difference() {
+    let differing: Vec<String> =
+        expected().into_iter().filter(|(_, e)| e.get("white").is_some()).map(|(name, _)| name).collect();
+    for name in ["grey1_trns.png", "rgba16.png", "lossy_alpha.webp", "animated_alpha.webp", "transparent.gif"]
+    {
+        assert!(differing.iter().any(|d| d == name), "{name} is not in {differing:?}");
+    }
+}
+
+#[test]
+fn only_the_first_frame_is_taken_and_that_is_reported() {
+    let names = ["animated.png", "animated.webp", "animated_lossy.webp", "offset.webp", "animated.gif"];
+    for (name, entry) in expected() {
+        let picture = decode(&read(&name), &DecodeOptions::default()).unwrap();
+        let animated = name.starts_with("animated") || names.contains(&name.as_str());
+        let words: Vec<_> = picture.warnings.words().collect();
+        assert_eq!(words, if animated { vec!["animated"] } else { vec![] }, "{name}");
+        assert!(!pixels(&entry, "pillow").is_empty());
+    }
+}
+
+#[test]
+fn orientation_is_applied_in_every_format() {
+    let upright = decode(&read("o1.png"), &DecodeOptions::default()).unwrap();
+    let as_stored = DecodeOptions { exif: false, ..DecodeOptions::default() };
+    for value in [1, 2, 3, 4, 5, 6, 7, 8, 99] {
+        for ending in ["png", "webp"] {
+            let bytes = read(&format!("o{value}.{ending}"));
+            assert_eq!(decode(&bytes, &DecodeOptions::default()).unwrap(), upright, "o{value}.{ending}");
+            let stored = decode(&bytes, &as_stored).unwrap();
+            assert_eq!(stored != upright, (2..=8).contains(&value), "o{value}.{ending}");
+        }
+    }
+}
+
+#[test]
+fn thin_and_tiny_pictures_are_read_and_scaled() {
+    for (ending, longest) in [("jpg", 65500), ("png", 65535), ("webp", 16383), ("gif", 65535)] {
+        for (width, height) in [(1, 1), (1, 2000), (2000, 1), (longest, 1), (1, longest)] {
+            let name = format!("thin_{width}x{height}.{ending}");
+            let picture =
+                decode(&read(&name), &DecodeOptions::default()).unwrap_or_else(|e| panic!("{name}: {e}"));
+            assert_eq!((picture.width, picture.height), (width, height), "{name}");
+            let scaled = resize(&picture, 8).unwrap();
+            assert!(
+                scaled.chunks_exact(3).all(|p| p.iter().zip([200, 60, 30]).all(|(a, b)| a.abs_diff(b) <= 2)),
+                "{name}: {:?}",
+                &scaled[..6]
+            );
+        }
+    }
+}
