@@ -191,6 +191,18 @@ fn damaged_checksums_are_corrupt_where_pixels_depend_on_them() {
 }
 
 #[test]
+fn palettes_of_odd_lengths_are_corrupt() {
+    let file = read("formats/palette4.png");
+    let at = find(&file, b"PLTE") - 4;
+    let length = u32::from_be_bytes(file[at..at + 4].try_into().unwrap()) as usize;
+    for palette in [&b""[..], b"r", b"rgbr", &[7; 771]] {
+        let other = [&file[..at], &png_chunk(b"PLTE", palette), &file[at + 12 + length..]].concat();
+        assert_eq!(reason(&other), "corrupt", "{} bytes", palette.len());
+    }
+    assert_eq!(reason(&[&file[..at], &file[at + 12 + length..]].concat()), "corrupt", "no palette");
+}
+
+#[test]
 fn jpeg_segments_of_wrong_length_are_refused() {
     let file = read("jpeg/baseline_444.jpg");
     for (name, code) in [("APP0", 0xe0), ("DQT", 0xdb), ("DHT", 0xc4), ("SOF", 0xc0), ("SOS", 0xda)] {

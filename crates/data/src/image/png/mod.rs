@@ -8,38 +8,30 @@
 //! every file. Where it stands outside of the animation a browser shows the first frame instead, and Pillow
 //! the default image; Pillow is followed, which the published recipe reads its pictures with.
 
-use std::io::{Cursor, ErrorKind};
+mod pieces;
+mod walk;
+
+use std::io::ErrorKind;
 
 use png::{BitDepth, ColorType, Decoder, DecodingError, Limits, Transformations};
 
 use super::channels::{Channels, to_rgb};
-use super::{AlphaMode, DecodeOptions, Reject, Rgb, Warnings, check_size, upright, zero_fill};
+use super::{AlphaMode, DecodeOptions, Reject, Rgb, Warnings, check_size, upright};
+use pieces::Pieces;
+use walk::walk;
 
 const SIGNATURE: &[u8] = b"\x89PNG\r\n\x1a\n";
 const END: &[u8] = b"\0\0\0\0IEND\xae\x42\x60\x82";
+/// Memory that the decoder may take for each pixel of a row: some rows of 8 bytes a pixel.
+const ROW_BYTES: usize = 32;
 /// Memory that the decoder may take beside rows and pixels, for palettes and its own state.
 const SIDE_BYTES: usize = 1 << 20;
-
-/// What the walk over the chunks found.
-#[derive(Default)]
-struct Chunks<'a> {
-    /// A file of the chunks that the pixels depend on, without its end.
-    needed: Vec<u8>,
-    exif: Option<&'a [u8]>,
-    /// Frames of an animation, without the default image if that stands outside of it.
-    frames: usize,
-    /// Whether there is an animation, and whether the default image is a part of it.
-    animation: bool,
-    default_is_frame: bool,
-    data: bool,
-    ended: bool,
-}
 
 /// Decodes a PNG file. `bytes` begins with the PNG signature.
 pub(super) fn decode(bytes: &[u8], opts: &DecodeOptions) -> Result<Rgb, Reject> {
     let (width, height) = header(bytes)?;
     check_size(width, height, opts)?;
-    let mut chunks = walk(bytes)?;
+    let chunks = walk(bytes)?;
     if !chunks.data {
         return Err(if chunks.ended {
             Reject::corrupt("there is no pixel data between header and end")
@@ -47,12 +39,10 @@ pub(super) fn decode(bytes: &[u8], opts: &DecodeOptions) -> Result<Rgb, Reject> 
             Reject::truncated("the file ends before its pixel data")
         });
     }
-    let without_end = chunks.needed.len();
-    chunks.needed.extend_from_slice(END);
-    let pixels = match pixels(&chunks.needed, opts.alpha) {
+    let pixels = match pixels(&chunks.needed, END, opts.alpha) {
         Ok(pixels) => pixels,
-        // Data that stops short and data that is wrong look alike behind an end marker, but not without it.
-        Err(error) => match self::pixels(&chunks.needed[..without_end], opts.alpha) {
+        // Data that stops short and data that is wrong look alike behind an end, but not without it.
+        Err(error) => match self::pixels(&chunks.needed, b"", opts.alpha) {
             Err(DecodingError::IoError(e)) if e.kind() == ErrorKind::UnexpectedEof => {
                 return Err(Reject::truncated("the pixel data ends before the last row"));
             }
@@ -80,73 +70,12 @@ fn header(bytes: &[u8]) -> Result<(u32, u32), Reject> {
     Ok((be32(&ihdr[8..]), be32(&ihdr[12..])))
 }
 
-/// Checks the length of each chunk, and the checksum of each chunk that the pixels depend on.
-fn walk(bytes: &[u8]) -> Result<Chunks<'_>, Reject> {
-    let mut found = Chunks { needed: SIGNATURE.to_vec(), ..Chunks::default() };
-    let filled_from = zero_fill(bytes);
-    let mut at = 8;
-    while let Some(head) = bytes.get(at..at + 8) {
-        let (length, kind) = (be32(head) as usize, &head[4..8]);
-        let name = kind.escape_ascii();
-        if at >= filled_from {
-            break;
-        }
-        let end = at.saturating_add(length).saturating_add(12);
-        let Some(chunk) = bytes.get(at..end) else {
-            if kind == b"IEND" {
-                break;
-            }
-            let lacking = length.saturating_add(12) - (bytes.len() - at);
-            return Err(Reject::truncated(format!(
-                "the file ends {lacking} bytes before the end of its {name} chunk"
-            )));
-        };
-        let intact = crc32fast::hash(&chunk[4..8 + length]) == be32(&chunk[8 + length..]);
-        // An upper-case first letter marks a chunk that the pixels need (PNG specification, 5.4).
-        if !intact && (!kind[0].is_ascii_lowercase() || kind == b"tRNS") {
-            return Err(if end - 4 >= filled_from {
-                Reject::truncated(format!("the file is filled with zeros from byte {filled_from} on"))
-            } else {
-                Reject::corrupt(format!("the checksum of the {name} chunk at byte {at} is wrong"))
-            });
-        }
-        if found.take(kind, chunk, intact)? {
-            break;
-        }
-        at = end;
-    }
-    Ok(found)
-}
-
-impl<'a> Chunks<'a> {
-    /// Takes note of one chunk. True if it is the last.
-    fn take(&mut self, kind: &[u8], chunk: &'a [u8], intact: bool) -> Result<bool, Reject> {
-        match kind {
-            b"IHDR" if self.needed.len() > SIGNATURE.len() => {
-                return Err(Reject::corrupt("there are two headers"));
-            }
-            b"IHDR" | b"PLTE" | b"tRNS" | b"IDAT" => {
-                self.data |= kind == b"IDAT";
-                self.needed.extend_from_slice(chunk);
-            }
-            b"acTL" => self.animation = true,
-            b"fcTL" => {
-                self.frames += 1;
-                self.default_is_frame |= !self.data;
-            }
-            b"eXIf" if intact => self.exif = Some(&chunk[8..chunk.len() - 4]),
-            b"IEND" => self.ended = true,
-            _ => {}
-        }
-        Ok(self.ended)
-    }
-}
-
-/// The decoder's part: `height x width x 3` bytes.
-fn pixels(file: &[u8], mode: AlphaMode) -> Result<Vec<u8>, DecodingError> {
-    let row = file.get(16..20).map_or(0, be32) as usize * 8;
-    let limits = Limits { bytes: row * 4 + SIDE_BYTES };
-    let mut decoder = Decoder::new_with_limits(Cursor::new(file), limits);
+/// The decoder's part: `height x width x 3` bytes. It sees the chunks given and the end.
+fn pixels(chunks: &[&[u8]], end: &[u8], mode: AlphaMode) -> Result<Vec<u8>, DecodingError> {
+    let width = chunks.first().and_then(|header| header.get(8..12)).map_or(0, be32) as usize;
+    let limits = Limits { bytes: width * ROW_BYTES + SIDE_BYTES };
+    let file = [&[SIGNATURE], chunks, &[end]].concat();
+    let mut decoder = Decoder::new_with_limits(Pieces::new(file), limits);
     decoder.set_transformations(Transformations::EXPAND);
     // The walk has checked them.
     decoder.ignore_checksums(true);
