@@ -62,7 +62,7 @@ fn fuzz(target: &Target, first: u64, count: u64) -> u64 {
         let fault = match &verdict {
             Verdict::Wrong(what) => Some(what.clone()),
             _ if time > TIME => Some(format!("{time:?}")),
-            _ if memory > target.memory + 2 * bytes.len() => Some(format!("{memory} bytes of memory")),
+            _ if memory > target.memory + 4 * bytes.len() => Some(format!("{memory} bytes of memory")),
             _ => None,
         };
         if let Some(what) = fault {

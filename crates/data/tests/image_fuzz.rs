@@ -36,7 +36,7 @@ proptest! {
             let memory = MEMORY.peak_usage().saturating_sub(before);
             prop_assert!(!matches!(verdict, Verdict::Wrong(_)), "{}: {:?}", target.name, verdict);
             prop_assert!(start.elapsed() < TIME, "{}: {:?}", target.name, start.elapsed());
-            let limit = target.memory + 2 * bytes.len();
+            let limit = target.memory + 4 * bytes.len();
             prop_assert!(memory <= limit, "{}: {memory} bytes of memory, the limit is {limit}", target.name);
         }
     }

@@ -224,6 +224,23 @@ fn jpeg_segments_of_wrong_length_are_refused() {
 }
 
 #[test]
+fn bytes_between_jpeg_segments_do_no_harm() {
+    for name in ["jpeg/baseline_420.jpg", "jpeg/progressive.jpg", "jpeg/restarts.jpg"] {
+        let file = read(name);
+        let whole = open(&file).unwrap();
+        for code in [0xdb, 0xc4, 0xda, 0xd9] {
+            let at = marker(&file, code);
+            for gap in [&b"\xff"[..], b"garbage", &[0; 50], b"\xff\xd0", b"\xff\xd8"] {
+                let found = open(&[&file[..at], gap, &file[at..]].concat());
+                // Behind the last scan, a restart marker or new start is a part of it, and wrong.
+                let inside = code == 0xd9 && gap.len() == 2;
+                assert!(inside || found.as_ref() == Ok(&whole), "{name}, {gap:?} before {code:x}: {found:?}");
+            }
+        }
+    }
+}
+
+#[test]
 fn kinds_of_jpeg_that_are_not_read_are_named() {
     let file = read("jpeg/baseline_444.jpg");
     let sof = marker(&file, 0xc0);

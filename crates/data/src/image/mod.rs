@@ -8,7 +8,7 @@
 //! [`decode`] panic. Each format has its own walk over the file's structure, which finds sizes, damage and a
 //! cut end; a decoder then sees the parts that the pixels depend on, and no others. So text, colour profiles
 //! and other frames cost neither time nor memory, whatever they would unpack to. Memory stays below about
-//! 24 bytes for a pixel of [`DecodeOptions::max_pixels`] and twice the file's length.
+//! 24 bytes for a pixel of [`DecodeOptions::max_pixels`] and four times the file's length.
 
 mod channels;
 mod gif;

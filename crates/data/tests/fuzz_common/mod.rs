@@ -18,7 +18,7 @@ pub struct Target {
     pub mend: fn(&mut [u8]),
     /// Reads one file. The second argument chooses among options.
     pub read: fn(&[u8], u64) -> Verdict,
-    /// The most memory that one file may cost, in bytes, beside twice its length.
+    /// The most memory that one file may cost, in bytes, beside four times its length.
     pub memory: usize,
 }
 

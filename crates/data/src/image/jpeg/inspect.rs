@@ -1,6 +1,8 @@
 //! The structure of a JPEG file: markers, sizes, scans. Finds out whether every block of the picture is in
 //! the file, at the cost of a Huffman pass; no pixel is computed.
 
+use std::ops::Range;
+
 use super::bits::Stop;
 use super::huffman::{Class, Table};
 use super::scan::{Broken, Header, Part, Tables, next_marker, read_scan};
@@ -14,6 +16,8 @@ pub(super) struct Found<'a> {
     pub(super) exif: Option<&'a [u8]>,
     /// The byte behind the end marker, if the file has one.
     pub(super) end: Option<usize>,
+    /// Bytes between segments that belong to none, in order.
+    pub(super) gaps: Vec<Range<usize>>,
 }
 
 /// A colour component of the frame.
@@ -71,14 +75,22 @@ impl Frame {
 /// Walks through the file.
 pub(super) fn inspect<'a>(bytes: &'a [u8], opts: &DecodeOptions) -> Result<Found<'a>, Reject> {
     let bytes = without_zero_fill(bytes);
-    let mut walk =
-        Walk { bytes, opts, frame: None, tables: Tables::default(), interval: 0, scans: 0, exif: None };
+    let mut walk = Walk {
+        bytes,
+        opts,
+        frame: None,
+        tables: Tables::default(),
+        interval: 0,
+        scans: 0,
+        exif: None,
+        gaps: Vec::new(),
+    };
     let end = walk.run()?;
     let Some(frame) = walk.frame else {
         return Err(Reject::corrupt("there is no picture between the start and the end marker"));
     };
     let (width, height) = (frame.width as u32, frame.height as u32);
-    Ok(Found { width, height, exif: walk.exif, end })
+    Ok(Found { width, height, exif: walk.exif, end, gaps: walk.gaps })
 }
 
 /// Drops zeros at the end, which are valid codes.
@@ -98,6 +110,7 @@ struct Walk<'a, 'o> {
     interval: usize,
     scans: usize,
     exif: Option<&'a [u8]>,
+    gaps: Vec<Range<usize>>,
 }
 
 impl<'a> Walk<'a, '_> {
@@ -106,11 +119,15 @@ impl<'a> Walk<'a, '_> {
         let mut at = 2;
         while let Some(marker_at) = next_marker(self.bytes, at) {
             let marker = self.bytes[marker_at + 1];
+            let stray = matches!(marker, 0x01 | 0xd0..=0xd8);
+            if stray || marker_at > at {
+                self.gap(at..marker_at + if stray { 2 } else { 0 });
+            }
             at = marker_at + 2;
             match marker {
                 0xd9 if self.frame.as_ref().is_none_or(Frame::complete) => return Ok(Some(at)),
                 0xd9 => return Err(Reject::truncated("the end marker comes before the last scan")),
-                0x01 | 0xd0..=0xd8 => {}
+                _ if stray => {}
                 _ => {
                     let Some(body) = segment(self.bytes, at)? else { break };
                     at += 2 + body.len();
@@ -126,6 +143,14 @@ impl<'a> Walk<'a, '_> {
             None => {
                 Err(Reject::truncated(format!("the file ends at byte {}, in its header", self.bytes.len())))
             }
+        }
+    }
+
+    /// Takes note of bytes that belong to no segment.
+    fn gap(&mut self, gap: Range<usize>) {
+        match self.gaps.last_mut() {
+            Some(last) if last.end == gap.start => last.end = gap.end,
+            _ => self.gaps.push(gap),
         }
     }
 
