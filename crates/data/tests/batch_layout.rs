@@ -3,6 +3,7 @@ mod loader_common;
 
 use loader_common::{Memory, SIZE, Setup, only_batch, pixels};
 use ocelli_data::batch::{Batch, Flaw, LossMode, Padding};
+use ocelli_data::image::Warnings;
 use ocelli_data::tokenizer::UnknownPolicy;
 
 /// Ids: a 0, b 1, c 2, pad 3, end 4 (masked only).
@@ -15,8 +16,10 @@ const ABC: Setup = Setup {
 };
 const P: u32 = 3;
 const E: u32 = 4;
+const FINE: Warnings = Warnings { no_end_marker: false, animated: false };
+const ANIMATED: Warnings = Warnings { animated: true, ..FINE };
 /// The third row of both losses' tests.
-const CUT: Flaw = Flaw { slot: 2, row: 2, cut: true, replaced: 0, warning: None };
+const CUT: Flaw = Flaw { slot: 2, row: 2, cut: true, replaced: 0, warnings: FINE };
 
 #[test]
 fn masked() {
@@ -125,7 +128,7 @@ fn unknown_characters_replaced_or_dropped() {
 fn warnings_are_kept_with_their_rows() {
     let mut source = Memory::of(&["a", "b", "c"]);
     source.warned.insert(1);
-    let flaw = Flaw { slot: 1, row: 1, cut: false, replaced: 0, warning: Some("odd") };
+    let flaw = Flaw { slot: 1, row: 1, cut: false, replaced: 0, warnings: ANIMATED };
     assert_eq!(only_batch(source, ABC, 3).flaws, [flaw]);
 }
 

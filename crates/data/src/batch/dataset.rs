@@ -9,6 +9,7 @@ use thiserror::Error;
 
 use super::lengths::{Lengths, TextLength};
 use super::text::{Layout, LossMode, Text};
+use crate::image::Warnings;
 use crate::source::{BadSample, Sample, Source};
 use crate::tokenizer::Tokenizer;
 
@@ -43,7 +44,7 @@ pub(crate) struct Row {
     pub(crate) pixels: Vec<u8>,
     pub(crate) text: Text,
     pub(crate) replaced: usize,
-    pub(crate) warning: Option<&'static str>,
+    pub(crate) warnings: Warnings,
 }
 
 thread_local! {
@@ -150,8 +151,8 @@ impl Dataset {
             );
             return Err(self.bad(row, "caption_changed", detail));
         }
-        let Sample { pixels, warning, .. } = sample;
-        Ok(Row { pixels, text: Text { ids, cut }, replaced: encoded.replaced, warning })
+        let Sample { pixels, warnings, .. } = sample;
+        Ok(Row { pixels, text: Text { ids, cut }, replaced: encoded.replaced, warnings })
     }
 
     fn bad(&self, row: usize, reason: &'static str, detail: String) -> BadSample {

@@ -10,6 +10,7 @@ mod text;
 
 use thiserror::Error;
 
+use crate::image::Warnings;
 use crate::source::BadSample;
 
 pub use dataset::{Dataset, DatasetError, reading_a_sample};
@@ -41,8 +42,8 @@ pub struct Flaw {
     pub cut: bool,
     /// Characters of its caption that were replaced or dropped because the vocabulary lacks them.
     pub replaced: usize,
-    /// A flaw of its picture: see [`Sample::warning`](crate::source::Sample).
-    pub warning: Option<&'static str>,
+    /// What its picture's file gives reason to report.
+    pub warnings: Warnings,
 }
 
 /// One rank's share of a global batch. Shapes: `B` = [`rows`](Self::rows), `T` = [`text_len`](Self::text_len),
@@ -115,9 +116,9 @@ impl Batch {
         image.copy_from_slice(&read.pixels);
         layout.fill(&read.text, tokens, targets, weights);
         self.real_rows += 1;
-        let (cut, replaced, warning) = (read.text.cut, read.replaced, read.warning);
-        if cut || replaced > 0 || warning.is_some() {
-            self.flaws.push(Flaw { slot, row, cut, replaced, warning });
+        let (cut, replaced, warnings) = (read.text.cut, read.replaced, read.warnings);
+        if cut || replaced > 0 || !warnings.is_empty() {
+            self.flaws.push(Flaw { slot, row, cut, replaced, warnings });
         }
     }
 

@@ -227,7 +227,11 @@ mod tests {
             Ok("a".to_owned())
         }
         fn read(&self, _: usize, size: usize) -> Result<Sample, BadSample> {
-            Ok(Sample { pixels: vec![1; size * size * 3], caption: "a".to_owned(), warning: None })
+            Ok(Sample {
+                pixels: vec![1; size * size * 3],
+                caption: "a".to_owned(),
+                warnings: Default::default(),
+            })
         }
         fn describe(&self) -> String {
             "one".to_owned()

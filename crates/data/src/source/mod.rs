@@ -11,6 +11,8 @@ pub mod shapes;
 
 use thiserror::Error;
 
+use crate::image::Warnings;
+
 pub use caption::clean_caption;
 pub use error::SourceError;
 
@@ -21,8 +23,8 @@ pub struct Sample {
     pub pixels: Vec<u8>,
     /// The caption, cleaned (line breaks are one space, no white space at either end), never empty.
     pub caption: String,
-    /// A flaw of the picture's file that cost no pixel, as a stable word: see [`Rgb::warning`](crate::image::Rgb).
-    pub warning: Option<&'static str>,
+    /// What the picture's file gives reason to report although no pixel is missing.
+    pub warnings: Warnings,
 }
 
 /// The reason of a [`BadSample`] that has the name of a picture where the picture itself is wanted.

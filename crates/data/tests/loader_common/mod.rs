@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use ocelli_data::batch::{Batch, Dataset, Lengths, LossMode, Padding};
+use ocelli_data::image::Warnings;
 use ocelli_data::loader::{Loaded, Loader, LoaderOptions};
 use ocelli_data::sampler::{Position, Sampler, SamplerOptions};
 use ocelli_data::scan::ContentStats;
@@ -83,7 +84,7 @@ impl Source for Memory {
         Ok(Sample {
             pixels,
             caption: self.captions[row].clone(),
-            warning: self.warned.contains(&row).then_some("odd"),
+            warnings: Warnings { animated: self.warned.contains(&row), ..Warnings::default() },
         })
     }
 

@@ -75,7 +75,7 @@ impl Tally {
         for f in batch.flaws.iter().filter(|f| odd.flawed.insert(f.row as u64)) {
             self.counts.truncated += u64::from(f.cut);
             self.counts.replaced += f.replaced as u64;
-            f.warning.into_iter().for_each(|w| *self.counts.warnings.entry(w).or_default() += 1);
+            f.warnings.words().for_each(|w| *self.counts.warnings.entry(w).or_default() += 1);
         }
         if part == Part::Training {
             let room = SHOWN - self.first.len();
@@ -121,10 +121,11 @@ fn line(split: &str, s: &Skipped) -> Value {
 mod tests {
     use super::*;
     use ocelli_data::batch::Flaw;
+    use ocelli_data::image::Warnings;
 
     fn batch(bad: &[usize], cut: &[usize], usable: usize) -> Batch {
         let why = |row| BadSample { reason: "truncated", detail: "cut".into(), place: format!("row {row}") };
-        let flaw = |&row| Flaw { slot: 0, row, cut: true, replaced: 2, warning: Some("odd") };
+        let flaw = |&row| Flaw { slot: 0, row, cut: true, replaced: 2, warnings: Warnings { animated: true, ..Warnings::default() } };
         Batch {
             real_rows: usable,
             skipped: bad.iter().map(|&row| Skipped { slot: 0, row, why: why(row) }).collect(),
@@ -141,7 +142,7 @@ mod tests {
         let lines = t.add(Part::Validation, &batch(&[3], &[1], 1));
         assert_eq!((lines.len(), &lines[0]["split"], &lines[0]["row"]), (1, &json!("validation"), &json!(3)));
         let c = t.counts();
-        assert_eq!((c.skipped["truncated"], c.truncated, c.replaced, c.warnings["odd"]), (3, 3, 6, 3));
+        assert_eq!((c.skipped["truncated"], c.truncated, c.replaced, c.warnings["animated"]), (3, 3, 6, 3));
         assert_eq!(t.share(100), Share { skipped: 2, seen: 16 });
         assert_eq!(t.first().len(), 2);
     }

@@ -4,9 +4,10 @@
 use std::ops::Range;
 
 use super::bits::Stop;
+use super::frame::Frame;
 use super::huffman::{Class, Table};
 use super::scan::{Broken, Header, Part, Tables, next_marker, read_scan};
-use crate::image::{DecodeOptions, Reject, check_size, zero_fill};
+use crate::image::{DecodeOptions, Reject, zero_fill};
 
 /// What a whole file holds.
 pub(super) struct Found<'a> {
@@ -20,57 +21,11 @@ pub(super) struct Found<'a> {
     pub(super) gaps: Vec<Range<usize>>,
 }
 
-/// A colour component of the frame.
-pub(super) struct Component {
-    id: u8,
-    /// Horizontal and vertical sampling factor, 1 to 4.
-    pub(super) h: usize,
-    pub(super) v: usize,
-    /// Blocks in a row of `coded`.
-    pub(super) stride: usize,
-    /// Progressive only: for each block, which coefficients are not zero.
-    pub(super) coded: Vec<u64>,
-    /// For each coefficient, the lowest bit sent so far; [`UNSENT`] before the first scan.
-    sent: [u8; 64],
-}
-
-const UNSENT: u8 = u8::MAX;
-
 /// More scans than any encoder writes; each costs a pass over all blocks, so hostile files have a limit.
 const MAX_SCANS: usize = 100;
 /// As many as encoders write (18 for CMYK by libjpeg, some more by optimisers). More are read where the picture is
 /// small beside the limit of pixels.
 const USUAL_SCANS: usize = 30;
-
-impl Component {
-    /// Blocks of this component in a coded unit of an interleaved scan.
-    pub(super) fn blocks_in_unit(&self) -> usize {
-        self.h * self.v
-    }
-}
-
-/// The frame header.
-pub(super) struct Frame {
-    pub(super) progressive: bool,
-    pub(super) width: usize,
-    pub(super) height: usize,
-    pub(super) h_max: usize,
-    pub(super) v_max: usize,
-    pub(super) components: Vec<Component>,
-}
-
-impl Frame {
-    /// Coded units of an interleaved scan, across and down.
-    pub(super) fn units(&self) -> (usize, usize) {
-        (self.width.div_ceil(8 * self.h_max), self.height.div_ceil(8 * self.v_max))
-    }
-
-    /// Whether every coefficient of every component has been sent to its last bit. The format lets a
-    /// progressive file leave out detail; no encoder does, but a cut file with a new end marker looks so.
-    fn complete(&self) -> bool {
-        self.components.iter().all(|c| c.sent.iter().all(|low| *low == 0))
-    }
-}
 
 /// Walks through the file.
 pub(super) fn inspect<'a>(bytes: &'a [u8], opts: &DecodeOptions) -> Result<Found<'a>, Reject> {
@@ -157,7 +112,10 @@ impl<'a> Walk<'a, '_> {
     /// Reads one segment; `at` is the byte behind it. Returns where to go on.
     fn segment(&mut self, marker: u8, body: &'a [u8], at: usize) -> Result<usize, Reject> {
         match marker {
-            0xc0..=0xc2 => self.frame_header(marker == 0xc2, body)?,
+            0xc0..=0xc2 if self.frame.is_some() => {
+                return Err(Reject::corrupt("there are two frame headers"));
+            }
+            0xc0..=0xc2 => self.frame = Some(Frame::read(marker == 0xc2, body, self.opts)?),
             0xc4 => self.huffman_tables(body)?,
             0xc3 | 0xc5..=0xc7 | 0xc9..=0xcf | 0xf7 => return Err(not_read(marker)),
             0xda => return self.scan(body, at),
@@ -169,38 +127,6 @@ impl<'a> Walk<'a, '_> {
             _ => {}
         }
         Ok(at)
-    }
-
-    fn frame_header(&mut self, progressive: bool, body: &[u8]) -> Result<(), Reject> {
-        let [precision, h1, h0, w1, w0, count, parts @ ..] = body else {
-            return Err(Reject::corrupt("the frame header is too short"));
-        };
-        if self.frame.is_some() {
-            return Err(Reject::corrupt("there are two frame headers"));
-        }
-        let (width, height) = (u16::from_be_bytes([*w1, *w0]), u16::from_be_bytes([*h1, *h0]));
-        check_size(width.into(), height.into(), self.opts)?;
-        if *precision != 8 || !matches!(count, 1 | 3 | 4) {
-            let detail = format!("{precision}-bit JPEG with {count} channels is not read: convert it");
-            return Err(Reject::unsupported(detail));
-        }
-        if parts.len() != usize::from(*count) * 3 {
-            return Err(Reject::corrupt("the frame header has a wrong length"));
-        }
-        let components: Vec<Component> = parts.chunks_exact(3).map(component).collect::<Result<_, _>>()?;
-        let h_max = components.iter().map(|c| c.h).max().unwrap_or(1);
-        let v_max = components.iter().map(|c| c.v).max().unwrap_or(1);
-        let (width, height) = (width.into(), height.into());
-        let mut frame = Frame { progressive, width, height, h_max, v_max, components };
-        if progressive {
-            let (across, down) = frame.units();
-            for c in &mut frame.components {
-                c.stride = across * c.h;
-                c.coded = vec![0; across * c.h * down * c.v];
-            }
-        }
-        self.frame = Some(frame);
-        Ok(())
     }
 
     fn huffman_tables(&mut self, mut body: &[u8]) -> Result<(), Reject> {
@@ -262,14 +188,6 @@ fn not_read(marker: u8) -> Reject {
         _ => "hierarchical",
     };
     Reject::unsupported(format!("{kind} JPEG (marker ff{marker:02x}) is not read: convert it to usual JPEG"))
-}
-
-fn component(part: &[u8]) -> Result<Component, Reject> {
-    let (h, v) = (usize::from(part[1] >> 4), usize::from(part[1] & 15));
-    if !(1..=4).contains(&h) || !(1..=4).contains(&v) {
-        return Err(Reject::corrupt(format!("sampling factors {h} x {v} do not exist")));
-    }
-    Ok(Component { id: part[0], h, v, stride: 0, coded: Vec::new(), sent: [UNSENT; 64] })
 }
 
 fn scan_header(body: &[u8], frame: &Frame) -> Result<Header, Reject> {

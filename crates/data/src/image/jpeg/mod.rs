@@ -5,6 +5,7 @@
 //! whose every block is there goes to the decoder.
 
 mod bits;
+mod frame;
 mod huffman;
 mod inspect;
 mod progressive;

@@ -1,8 +1,8 @@
 //! One scan of a JPEG file, read block by block to see that it is whole. No coefficient is kept.
 
 use super::bits::{Bits, Stop};
+use super::frame::{Component, Frame};
 use super::huffman::Table;
-use super::inspect::{Component, Frame};
 use super::progressive::Progress;
 
 /// The Huffman tables in force, by destination 0..4.

@@ -65,7 +65,7 @@ impl<'a> Chunks<'a> {
             b"IHDR" if !self.needed.is_empty() => {
                 return Err(Reject::corrupt("there are two headers"));
             }
-            b"PLTE" if !(15..=780).contains(&chunk.len()) || chunk.len() % 3 != 0 => {
+            b"PLTE" if !(15..=780).contains(&chunk.len()) || !chunk.len().is_multiple_of(3) => {
                 return Err(Reject::corrupt(format!("a palette of {} bytes", chunk.len() - 12)));
             }
             b"IHDR" | b"PLTE" | b"tRNS" | b"IDAT" => {

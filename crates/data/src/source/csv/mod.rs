@@ -158,7 +158,7 @@ impl Source for Csv {
         let reject = |reject: Reject| self.bad(row, reject.reason, reject.detail);
         let picture = decode(&bytes, &self.options.decode).map_err(reject)?;
         let pixels = resize(&picture, size).map_err(reject)?;
-        Ok(Sample { pixels, caption, warning: picture.warning })
+        Ok(Sample { pixels, caption, warnings: picture.warnings })
     }
 
     fn describe(&self) -> String {

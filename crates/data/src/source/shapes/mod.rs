@@ -14,6 +14,7 @@ use ocelli_ir::rng::{Stream, hash_name, mix};
 
 use super::fingerprint::Fingerprint;
 use super::{BadSample, Sample, Source};
+use crate::image::Warnings;
 use crate::text::count;
 pub use baseline::{Baseline, chance, commonest};
 pub use scene::{Colour, Object, Place, Scene, Shape, Size};
@@ -86,7 +87,11 @@ impl Source for Shapes {
     }
 
     fn read(&self, row: usize, size: usize) -> Result<Sample, BadSample> {
-        Ok(Sample { pixels: self.picture(row, size), caption: self.scene(row).caption(), warning: None })
+        Ok(Sample {
+            pixels: self.picture(row, size),
+            caption: self.scene(row).caption(),
+            warnings: Warnings::default(),
+        })
     }
 
     fn describe(&self) -> String {
