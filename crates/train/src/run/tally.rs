@@ -125,7 +125,13 @@ mod tests {
 
     fn batch(bad: &[usize], cut: &[usize], usable: usize) -> Batch {
         let why = |row| BadSample { reason: "truncated", detail: "cut".into(), place: format!("row {row}") };
-        let flaw = |&row| Flaw { slot: 0, row, cut: true, replaced: 2, warnings: Warnings { animated: true, ..Warnings::default() } };
+        let flaw = |&row| Flaw {
+            slot: 0,
+            row,
+            cut: true,
+            replaced: 2,
+            warnings: Warnings { animated: true, ..Warnings::default() },
+        };
         Batch {
             real_rows: usable,
             skipped: bad.iter().map(|&row| Skipped { slot: 0, row, why: why(row) }).collect(),
