@@ -73,14 +73,24 @@ fn without_a_usable_sample_the_first_pass_ends_the_run() {
 #[test]
 fn names_of_files_where_pictures_belong_are_known() {
     let b = Bench::new();
-    let names = rows(&b, &["photos/cat 1.jpg,a cat", "photos/dog.JPEG,a dog", "https://x.y/z.png?w=9,a cow"]);
+    let names = rows(
+        &b,
+        &["AAAA,bytes", "photos/cat 1.jpg,a cat", "photos/dog.JPEG,a dog", "https://x.y/z.png?w=9,a cow"],
+    );
     b.train(&names).refused(&[
-        "none of 3 samples drawn could be used (3 file_name)",
+        "none of 4 samples drawn could be used (3 file_name, 1 not_an_image)",
         "`photos/dog.JPEG` names a file",
         "The column `b64string_images` holds names of files",
         "data_config.dataset=folder",
         "metadata.csv",
         "`file_name`",
+    ]);
+    // Where the first rows are all names, nothing is tried.
+    let names = rows(&b, &["photos/cat 1.jpg,a cat", "photos/dog.JPEG,a dog", "https://x.y/z.png?w=9,a cow"]);
+    b.train(&names).refused(&[
+        "the column `b64string_images` holds names of files (`photos/cat 1.jpg`)",
+        "data_config.dataset=folder data_config.data_path=.",
+        "metadata.csv",
     ]);
 }
 

@@ -44,9 +44,9 @@ choice! {
     Dataset {
         /// Pictures drawn from a seed, with captions true of them. Needs no file.
         Shapes = "shapes",
-        /// A comma-separated file with base64 pictures.
+        /// A comma-separated table with base64 pictures.
         Csv = "csv",
-        /// A tab-separated file with base64 pictures.
+        /// A tab-separated table with base64 pictures.
         Tsv = "tsv",
         /// Sharded parquet files.
         Parquet = "parquet",
@@ -84,6 +84,28 @@ choice! {
         White = "white",
         /// The alpha channel is dropped.
         Drop = "drop",
+    }
+}
+
+choice! {
+    /// How a picture file becomes pixels.
+    Pixels {
+        /// Turned upright as its EXIF orientation says, transparent parts laid on white.
+        Upright = "upright",
+        /// As scripts with Pillow do: the orientation is ignored, the alpha channel dropped.
+        Pillow = "pillow",
+    }
+}
+
+choice! {
+    /// Which of several captions of a picture is learnt.
+    CaptionChoice {
+        /// The first.
+        First = "first",
+        /// One of them at random, another in each epoch.
+        Random = "random",
+        /// All: each pair of picture and caption is a sample.
+        All = "all",
     }
 }
 

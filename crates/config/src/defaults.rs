@@ -1,7 +1,9 @@
 //! What a key holds when nobody sets it: the published sizes, with this project's own loss and residual.
 //! The defaults alone are a valid configuration (a test says so).
 
-use crate::choices::{Alpha, AmpDtype, Dataset, Loss, LrSchedule, Optimizer, Padding, Residual, Unknown};
+use crate::choices::{
+    AmpDtype, CaptionChoice, Dataset, Loss, LrSchedule, Optimizer, Padding, Pixels, Residual, Unknown,
+};
 use crate::types::{DataConfig, ModelConfig, TrainerConfig};
 
 impl Default for ModelConfig {
@@ -31,8 +33,13 @@ impl Default for DataConfig {
         Self {
             dataset: Dataset::Shapes,
             data_path: None,
-            image_col: "b64string_images".into(),
-            caption_col: "caption".into(),
+            image_col: None,
+            caption_col: None,
+            delimiter: None,
+            encoding: "utf-8".into(),
+            caption_choice: CaptionChoice::First,
+            train_split: "train".into(),
+            val_split: None,
             pad_token: "<pad>".into(),
             train_split_ratio: 0.9,
             vocab_path: None,
@@ -44,7 +51,9 @@ impl Default for DataConfig {
             pinned_memory: false,
             train_samples: Some(20_000),
             val_samples: 512,
-            alpha: Alpha::White,
+            pixels: Pixels::Upright,
+            exif: None,
+            alpha: None,
             unknown: Unknown::Error,
             max_skip_ratio: 0.05,
             max_pixels: 100_000_000,

@@ -2,7 +2,8 @@
 //! walks this table. A test freezes it, and another compares it with the structs in `types.rs`.
 
 use crate::choices::{
-    Alpha, AmpDtype, Dataset, Loss, LrSchedule, Optimizer, Padding, ProfilerMode, Residual, Unknown,
+    Alpha, AmpDtype, CaptionChoice, Dataset, Loss, LrSchedule, Optimizer, Padding, Pixels, ProfilerMode,
+    Residual, Unknown,
 };
 
 /// What a key may hold, besides `null` where [`Key::nullable`] says so.
@@ -161,10 +162,15 @@ pub const KEYS: &[Key] = &[
     int("model_config.head_size", 1, STEPS, "Of the published recipe, unused there too.").or_null().no_effect("a head's width is the model's width divided by n_head"),
     text("model_config.init_from", "Safetensors file to start the weights from (weights only), or a run or snapshot folder; null: drawn from the seed.").or_null(),
 
-    word("data_config.dataset", Dataset::NAMES, "Kind of source; shapes is built in and needs no file.").only(&["shapes", "csv"]),
+    word("data_config.dataset", Dataset::NAMES, "Kind of source; shapes is built in and needs no file.").only(&["shapes", "csv", "tsv", "folder", "parquet"]),
     text("data_config.data_path", "File, folder or name of the source, relative to the working directory.").or_null(),
-    text("data_config.image_col", "Column with the picture."),
-    text("data_config.caption_col", "Column with the caption."),
+    text("data_config.image_col", "Column with the picture; null: the usual names, such as image.").or_null(),
+    text("data_config.caption_col", "Column with the caption; null: the usual names, caption before text.").or_null(),
+    text("data_config.delimiter", "What divides the fields of a text table: one ASCII character, or \\t for a tab; null: a tab for tsv, else a comma.").or_null(),
+    text("data_config.encoding", "Encoding of tables and caption files: utf-8, utf-16le, windows-1252, shift_jis, gbk and others."),
+    word("data_config.caption_choice", CaptionChoice::NAMES, "Of several captions of a picture: the first, one at random in each epoch, or all (each is a sample)."),
+    text("data_config.train_split", "Name of the split to train on, where a source has named splits."),
+    text("data_config.val_split", "Name of the split to validate on; null: validation, val, valid or dev, else by train_split_ratio.").or_null(),
     text("data_config.pad_token", "Name of the padding token."),
     float("data_config.train_split_ratio", AboveZeroToOne, "Share of the rows for training; the rest validates."),
     text("data_config.vocab_path", "Vocabulary file; null or auto: learnt from the captions.").or_null(),
@@ -176,7 +182,9 @@ pub const KEYS: &[Key] = &[
     flag("data_config.pinned_memory", "Batches in page-locked memory.").engine(),
     int("data_config.train_samples", 1, STEPS, "Samples of the drawn training split (dataset shapes); null: without end.").or_null(),
     int("data_config.val_samples", 1, STEPS, "Samples of the drawn validation split (dataset shapes)."),
-    word("data_config.alpha", Alpha::NAMES, "Transparent pixels: laid on white, or the alpha channel dropped."),
+    word("data_config.pixels", Pixels::NAMES, "How files become pixels: upright (EXIF orientation applied, alpha on white), or pillow (neither, as scripts with Pillow do)."),
+    flag("data_config.exif", "Apply the EXIF orientation; null: as pixels says.").or_null(),
+    word("data_config.alpha", Alpha::NAMES, "Transparent pixels: laid on white, or the alpha channel dropped; null: as pixels says.").or_null(),
     word("data_config.unknown", Unknown::NAMES, "Characters that the vocabulary lacks: stop before the first step, or replace them."),
     float("data_config.max_skip_ratio", ZeroToOne, "Share of bad samples above which the run stops."),
     int("data_config.max_pixels", 1, 10_000_000_000, "Pictures with more pixels are skipped, judged from the header."),

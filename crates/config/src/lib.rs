@@ -27,7 +27,8 @@ mod unread;
 mod yaml;
 
 pub use choices::{
-    Alpha, AmpDtype, Dataset, Loss, LrSchedule, Optimizer, Padding, ProfilerMode, Residual, Unknown,
+    Alpha, AmpDtype, CaptionChoice, Dataset, Loss, LrSchedule, Optimizer, Padding, Pixels, ProfilerMode,
+    Residual, Unknown,
 };
 pub use error::{ConfigErrors, Problem, ProblemKind};
 pub use help::{all_help, help, hint};

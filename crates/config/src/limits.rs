@@ -50,6 +50,9 @@ const CHECKS: &[Check] = &[
     (&["data_config.max_seq_length", "model_config.max_positions"], max_length),
     (&["data_config.padding", "data_config.max_seq_length"], padding),
     (&["data_config.data_path", "data_config.dataset"], data_path),
+    (&["data_config.delimiter", "data_config.dataset"], delimiter),
+    (&["data_config.encoding", "data_config.dataset"], encoding),
+    (&["data_config.val_split", "data_config.train_split", "data_config.dataset"], splits),
     (&["trainer_config.max_iters", "data_config.endless"], endless),
     (&["trainer_config.max_iters", "data_config.train_samples", "data_config.dataset"], endless_shapes),
     (
@@ -116,6 +119,45 @@ fn padding(config: &Config) -> Option<String> {
 fn data_path(config: &Config) -> Option<String> {
     (config.data.dataset != Dataset::Shapes && config.data.data_path.is_none())
         .then(|| format!("data_path is null, but dataset {} is read from there: set it", config.data.dataset))
+}
+
+fn delimiter(config: &Config) -> Option<String> {
+    let (data, given) = (&config.data, config.data.delimiter.as_deref()?);
+    if data.delimiter_byte().is_none() {
+        return Some(format!(
+            "delimiter {given:?} cannot divide fields: one ASCII punctuation character other than \", a space, or \
+             \\t is wanted"
+        ));
+    }
+    let table = matches!(data.dataset, Dataset::Csv | Dataset::Tsv | Dataset::Folder);
+    (!table).then(|| {
+        format!("delimiter is set, but dataset {} has no table of text: leave it null", data.dataset)
+    })
+}
+
+fn encoding(config: &Config) -> Option<String> {
+    let data = &config.data;
+    let text = matches!(data.dataset, Dataset::Csv | Dataset::Tsv | Dataset::Folder);
+    (!text && !data.encoding.eq_ignore_ascii_case("utf-8"))
+        .then(|| format!("encoding is {}, but dataset {} reads no text file", data.encoding, data.dataset))
+}
+
+fn splits(config: &Config) -> Option<String> {
+    let data = &config.data;
+    let named = matches!(data.dataset, Dataset::Parquet | Dataset::Folder | Dataset::Coco);
+    if !named {
+        let split = data.val_split.as_ref()?;
+        return Some(format!(
+            "val_split is {split}, but dataset {} has no named splits: leave it null",
+            data.dataset
+        ));
+    }
+    (data.val_split.as_ref() == Some(&data.train_split)).then(|| {
+        format!(
+            "val_split and data_config.train_split are both {}: validation would see training pictures",
+            data.train_split
+        )
+    })
 }
 
 fn endless(config: &Config) -> Option<String> {

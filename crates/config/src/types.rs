@@ -8,7 +8,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::choices::{
-    Alpha, AmpDtype, Dataset, Loss, LrSchedule, Optimizer, Padding, ProfilerMode, Residual, Unknown,
+    Alpha, AmpDtype, CaptionChoice, Dataset, Loss, LrSchedule, Optimizer, Padding, Pixels, ProfilerMode,
+    Residual, Unknown,
 };
 
 /// Everything one run depends on.
@@ -70,10 +71,20 @@ pub struct DataConfig {
     pub dataset: Dataset,
     /// File, folder or name of the source, relative to the working directory; `shapes` needs none.
     pub data_path: Option<String>,
-    /// Column with the picture.
-    pub image_col: String,
-    /// Column with the caption.
-    pub caption_col: String,
+    /// Column with the picture; `None`: the usual names.
+    pub image_col: Option<String>,
+    /// Column with the caption; `None`: the usual names.
+    pub caption_col: Option<String>,
+    /// What divides the fields of a text table; see [`DataConfig::delimiter_byte`].
+    pub delimiter: Option<String>,
+    /// Encoding of tables and caption files.
+    pub encoding: String,
+    /// Which of several captions of a picture is learnt.
+    pub caption_choice: CaptionChoice,
+    /// The split to train on, where a source has named splits.
+    pub train_split: String,
+    /// The split to validate on; `None`: by its usual names, else `train_split_ratio`.
+    pub val_split: Option<String>,
     /// Name of the padding token in the vocabulary.
     pub pad_token: String,
     /// Share of the rows for training, in (0, 1]; the rest validates.
@@ -96,8 +107,12 @@ pub struct DataConfig {
     pub train_samples: Option<usize>,
     /// Samples of the drawn validation split of `shapes`.
     pub val_samples: usize,
-    /// What becomes of transparent pixels.
-    pub alpha: Alpha,
+    /// How files become pixels.
+    pub pixels: Pixels,
+    /// Whether the EXIF orientation is applied; `None`: as `pixels` says.
+    pub exif: Option<bool>,
+    /// What becomes of transparent pixels; `None`: as `pixels` says.
+    pub alpha: Option<Alpha>,
     /// What to do with a character that the vocabulary lacks.
     pub unknown: Unknown,
     /// Share of bad samples above which the run stops, in [0, 1].
@@ -227,5 +242,19 @@ impl DataConfig {
     /// The vocabulary file to read, or `None` if the vocabulary is learnt from the captions.
     pub fn vocab_file(&self) -> Option<&Path> {
         self.vocab_path.as_deref().filter(|p| *p != "auto").map(Path::new)
+    }
+
+    /// The byte that divides fields: `delimiter`, or what the kind of source says. `None` if `delimiter` is no
+    /// single ASCII character that can divide fields (a checked configuration has none such).
+    pub fn delimiter_byte(&self) -> Option<u8> {
+        match self.delimiter.as_deref() {
+            None if self.dataset == Dataset::Tsv => Some(b'\t'),
+            None => Some(b','),
+            Some("\\t") => Some(b'\t'),
+            Some(text) => match text.as_bytes() {
+                [byte] if (byte.is_ascii_punctuation() || *byte == b' ') && *byte != b'"' => Some(*byte),
+                _ => None,
+            },
+        }
     }
 }

@@ -207,7 +207,10 @@ fn sizes_that_do_not_go_together_are_refused_with_their_numbers() {
 #[test]
 fn what_is_not_there_yet_says_so() {
     for (value, expected) in [
-        ("data_config.dataset=parquet", "dataset parquet is not there yet; only shapes and csv are"),
+        (
+            "data_config.dataset=coco",
+            "dataset coco is not there yet; only shapes, csv, tsv, folder and parquet are",
+        ),
         ("trainer_config.use_wandb=true", "use_wandb true is not there yet; only false is"),
         ("trainer_config.profiler_mode=trace", "profiler_mode trace is not there yet; only null is"),
         ("trainer_config.zero=2", "zero 2 is not there yet; only 0 is"),

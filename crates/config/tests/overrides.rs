@@ -133,11 +133,11 @@ fn interpolation() {
         "trainer_config.eval_interval=${trainer_config.max_iters}",
         "trainer_config.snapshot_interval=${trainer_config.eval_interval}",
         "trainer_config.keep_last=${trainer_config.eval_iters}",
-        "trainer_config.wandb_project='${data_config.caption_col}'",
+        "trainer_config.wandb_project='${data_config.encoding}'",
     ]);
     assert_eq!(config.trainer.run_dir, "out/pictures-1337");
     assert_eq!((config.trainer.eval_interval, config.trainer.snapshot_interval), (Some(9), Some(9)));
-    assert_eq!((config.trainer.keep_last, config.trainer.wandb_project.as_str()), (None, "caption"));
+    assert_eq!((config.trainer.keep_last, config.trainer.wandb_project.as_str()), (None, "utf-8"));
     for (value, expected) in [
         (
             "${trainer_config.run_dir}",

@@ -1,7 +1,7 @@
 //! The presets hold the numbers of the published recipe, and the built-in ones are what they say.
 
 use ocelli_config::{
-    Dataset, Loss, LrSchedule, Optimizer, PRESET_NAMES, Padding, Request, Residual, Resolved, load,
+    Dataset, Loss, LrSchedule, Optimizer, PRESET_NAMES, Padding, Pixels, Request, Residual, Resolved, load,
 };
 
 fn preset(name: &str, overrides: &[&str]) -> Resolved {
@@ -19,7 +19,11 @@ fn the_published_presets_hold_the_recipes_numbers() {
         assert_eq!((model.dropout, model.emb_dropout, model.blk_dropout), (0.1, 0.1, 0.1));
         assert_eq!((model.block_size, model.head_size, model.max_positions), (Some(32), Some(16), 1000));
         assert_eq!(model.residual, Residual::Published);
-        assert_eq!((data.image_col.as_str(), data.caption_col.as_str()), ("b64string_images", "caption"));
+        assert_eq!(
+            (data.image_col.as_deref(), data.caption_col.as_deref()),
+            (Some("b64string_images"), Some("caption"))
+        );
+        assert_eq!((data.pixels, data.exif, data.alpha), (Pixels::Pillow, None, None));
         assert_eq!((data.pad_token.as_str(), data.train_split_ratio), ("<pad>", 0.9));
         assert_eq!(data.vocab_file(), Some("vocab.txt".as_ref()));
         assert_eq!(data.loss, Loss::Published);
@@ -56,7 +60,7 @@ fn coco_prints_but_does_not_train() {
     let error = coco.for_training().unwrap_err().to_string();
     assert_eq!(
         error,
-        "built-in coco_train.yaml:19:3: data_config.dataset: dataset coco is not there yet; only shapes and csv are"
+        "built-in coco_train.yaml:19:3: data_config.dataset: dataset coco is not there yet; only shapes, csv, tsv, folder and parquet are"
     );
     assert!(preset("coco_train", &["data_config.dataset=csv"]).for_training().is_ok());
 }

@@ -1,23 +1,42 @@
 //! Which rows of a source are for training and which for validation: shuffled once by the seed, then divided.
 //!
 //! The two never share a row, and neither is empty by accident: only a ratio of 1 (on purpose) or a source
-//! of a single row (said in [`Split::note`]) leaves no validation rows. Nothing is stored per row.
+//! of a single row (said in [`Split::note`]) leaves no validation rows. Nothing is stored per row, but where rows
+//! share a picture.
+use std::sync::Arc;
+
 use thiserror::Error;
 
 use crate::sampler::Permutation;
+use crate::source::Groups;
 
-/// A set of distinct rows of a source, in a fixed order.
+/// A set of distinct rows of a data set, in a fixed order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rows {
-    order: Option<Permutation>,
-    start: u64,
+    places: Places,
     len: u64,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Places {
+    /// From this row on, in order.
+    From(u64),
+    /// From this place of a permutation on.
+    Permuted(Permutation, u64),
+    /// These rows.
+    Listed(Arc<[usize]>),
 }
 
 impl Rows {
     /// The rows `0..len`, in the source's own order.
     pub fn all(len: usize) -> Self {
-        Self { order: None, start: 0, len: len as u64 }
+        Self { places: Places::From(0), len: len as u64 }
+    }
+
+    /// All rows of the pictures in `pictures`.
+    fn of_pictures(pictures: &Self, groups: &Groups) -> Self {
+        let rows: Arc<[usize]> = pictures.iter().flat_map(|picture| groups.rows_of(picture)).collect();
+        Self { len: rows.len() as u64, places: Places::Listed(rows) }
     }
 
     /// How many rows there are.
@@ -32,14 +51,23 @@ impl Rows {
 
     /// The source's row number of the `i`-th row; `None` from `len()` on.
     pub fn get(&self, i: usize) -> Option<usize> {
-        let i = i as u64;
-        let place = (i < self.len).then(|| self.start + i)?;
-        Some(self.order.as_ref().map_or(place, |order| order.at(place)) as usize)
+        if i as u64 >= self.len {
+            return None;
+        }
+        Some(match &self.places {
+            Places::From(start) => (start + i as u64) as usize,
+            Places::Permuted(order, start) => order.at(start + i as u64) as usize,
+            Places::Listed(rows) => *rows.get(i)?,
+        })
     }
 
     /// All row numbers are below this.
     pub(crate) fn bound(&self) -> usize {
-        self.order.as_ref().map_or(self.len(), |order| order.len() as usize)
+        match &self.places {
+            Places::From(start) => (start + self.len) as usize,
+            Places::Permuted(order, _) => order.len() as usize,
+            Places::Listed(rows) => rows.iter().max().map_or(0, |last| last + 1),
+        }
     }
 
     /// All row numbers, in order.
@@ -91,13 +119,25 @@ pub fn split(len: usize, ratio: f64, seed: u64) -> Result<Split, SplitError> {
     let note = (len == 1 && ratio < 1.0)
         .then(|| "the data has only one row: it is used for training, and there is no validation".to_owned());
     let order = Permutation::new(len as u64, seed, "split", 0);
-    let part =
-        |start: usize, len: usize| Rows { order: Some(order.clone()), start: start as u64, len: len as u64 };
+    let part = |start: usize, len: usize| Rows {
+        places: Places::Permuted(order.clone(), start as u64),
+        len: len as u64,
+    };
     Ok(Split { train: part(0, train), validation: part(train, len - train), note })
+}
+
+/// Divides the rows of a set where several rows share a picture: no picture is on both sides. `ratio` is the share
+/// of pictures to train on.
+pub fn split_pictures(groups: &Groups, ratio: f64, seed: u64) -> Result<Split, SplitError> {
+    let Split { train, validation, note } = split(groups.pictures(), ratio, seed)?;
+    let rows = |pictures: &Rows| Rows::of_pictures(pictures, groups);
+    Ok(Split { train: rows(&train), validation: rows(&validation), note })
 }
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use proptest::prelude::*;
 
     use super::*;
@@ -112,6 +152,23 @@ mod tests {
             prop_assert_eq!(all, (0..len).collect::<Vec<_>>());
             prop_assert!((s.train.len() as f64 - len as f64 * ratio).abs() <= 1.0);
             prop_assert_eq!(split(len, ratio, seed).unwrap(), s);
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn no_picture_is_on_both_sides(
+            sizes in prop::collection::vec(1usize..6, 2..60), ratio in 0.01f64..1.0, seed: u64,
+        ) {
+            let groups = Groups::of_sizes(sizes);
+            let s = split_pictures(&groups, ratio, seed).unwrap();
+            prop_assert!(!s.train.is_empty() && !s.validation.is_empty());
+            let pictures = |rows: &Rows| rows.iter().map(|r| groups.picture_of(r)).collect::<BTreeSet<_>>();
+            prop_assert!(pictures(&s.train).is_disjoint(&pictures(&s.validation)));
+            let mut all: Vec<usize> = s.train.iter().chain(s.validation.iter()).collect();
+            all.sort_unstable();
+            prop_assert_eq!(all, (0..groups.rows()).collect::<Vec<_>>());
+            prop_assert!(s.train.bound().max(s.validation.bound()) == groups.rows());
         }
     }
 

@@ -24,8 +24,17 @@ fn expected(case: &str, file: &str) -> Value {
     all[case][file].clone()
 }
 
+/// The columns of the published preset.
+fn published() -> CsvOptions {
+    CsvOptions {
+        image_col: Some("b64string_images".into()),
+        caption_col: Some("caption".into()),
+        ..CsvOptions::default()
+    }
+}
+
 fn open(path: &Path) -> Csv {
-    Csv::open(path, &CsvOptions::default()).unwrap_or_else(|e| panic!("{e}"))
+    Csv::open(path, &published()).unwrap_or_else(|e| panic!("{e}"))
 }
 
 /// `ok`, or the reason for the skip.
@@ -40,7 +49,7 @@ fn written(text: impl AsRef<[u8]>) -> NamedTempFile {
 }
 
 fn opened(text: impl AsRef<[u8]>) -> Result<Csv, SourceError> {
-    Csv::open(written(text).path(), &CsvOptions::default())
+    Csv::open(written(text).path(), &published())
 }
 
 fn message(text: impl AsRef<[u8]>) -> String {
@@ -162,14 +171,14 @@ fn wrong_columns_name_what_is_there() {
 fn columns_may_have_any_names_and_places() {
     let file = written(format!("text\tx\tpicture\na dog\t1\t{DOT}\n"));
     let options = CsvOptions {
-        image_col: "picture".into(),
-        caption_col: "text".into(),
+        image_col: Some("picture".into()),
+        caption_col: Some("text".into()),
         delimiter: b'\t',
         ..CsvOptions::default()
     };
     let csv = Csv::open(file.path(), &options).unwrap();
     assert_eq!(csv.read(0, 4).unwrap().caption, "a dog");
-    assert!(csv.describe().ends_with("(1 row)") && csv.describe().starts_with("csv /"), "{}", csv.describe());
+    assert!(csv.describe().ends_with("(1 row)") && csv.describe().starts_with("tsv /"), "{}", csv.describe());
 }
 
 #[test]

@@ -9,7 +9,19 @@ use serde_json::Value;
 const FREE_MODEL: &[&str] =
     &["init_from", "dropout", "emb_dropout", "blk_dropout", "block_size", "head_size"];
 /// Keys of the data that decide what a position in the stream or a target means.
-const FIXED_DATA: &[&str] = &["dataset", "loss", "train_split_ratio", "endless", "train_samples", "alpha"];
+const FIXED_DATA: &[&str] = &[
+    "dataset",
+    "loss",
+    "train_split_ratio",
+    "train_split",
+    "val_split",
+    "caption_choice",
+    "endless",
+    "train_samples",
+    "pixels",
+    "exif",
+    "alpha",
+];
 /// Keys of the data that do not decide what its rows are.
 const NO_ROWS: &[&str] = &[
     "pad_token",

@@ -11,5 +11,6 @@ pub mod run;
 pub mod run_dir;
 pub mod settings;
 pub mod snapshot;
+pub mod sources;
 
 pub use error::TrainError;

@@ -2,17 +2,15 @@
 
 use crate::error::TrainError;
 use crate::settings;
-use ocelli_config::Config;
-use ocelli_data::batch::{Dataset, Lengths, LossMode};
+use crate::sources::Sources;
+use ocelli_config::{CaptionChoice, Config};
+use ocelli_data::batch::{Dataset, DatasetError, Lengths, LossMode};
 use ocelli_data::scan::{ContentStats, UnknownCharacter};
 use ocelli_data::source::Source;
-use ocelli_data::source::csv::{Csv, CsvOptions};
-use ocelli_data::source::shapes::{Shapes, Split as ShapesSplit};
-use ocelli_data::split::{Rows, split};
+use ocelli_data::split::{Rows, split, split_pictures};
 use ocelli_data::text::count as plural;
 use ocelli_data::tokenizer::{CharTokenizer, Tokenizer, UnknownPolicy};
 use std::collections::BTreeMap;
-use std::path::Path;
 use std::sync::Arc;
 
 /// Unknown characters listed in an error.
@@ -37,17 +35,6 @@ pub struct Prepared {
     pub notes: Vec<String>,
 }
 
-/// The sources of a configuration: to train on, and to validate on where that is a source of its own.
-pub struct Sources {
-    train: Arc<dyn Source>,
-    validation: Option<Arc<dyn Source>>,
-}
-
-/// Identifies the rows to train on, as snapshots keep it.
-pub fn fingerprint(sources: &Sources) -> String {
-    format!("{:016x}", sources.train.fingerprint())
-}
-
 /// Makes opened data ready. `saved` is the vocabulary of the snapshot that the run goes on from.
 ///
 /// # Errors
@@ -57,8 +44,10 @@ pub fn prepare(
     sources: Sources,
     saved: Option<Arc<dyn Tokenizer>>,
 ) -> Result<Prepared, TrainError> {
-    let mut stats = ContentStats::scan(&*sources.train);
-    if let Some(validation) = &sources.validation {
+    let fingerprint = sources.fingerprint();
+    let Sources { train, validation, mut notes } = sources;
+    let mut stats = ContentStats::scan(&*train);
+    if let Some(validation) = &validation {
         stats.merge(&ContentStats::scan(&**validation));
     }
     let loss = settings::loss_mode(c);
@@ -66,56 +55,41 @@ pub fn prepare(
         Some(tokenizer) => tokenizer,
         None => tokenizer(c, &stats, loss)?,
     };
-    let mut notes = vec![format!("data: {}", sources.train.describe())];
     refuse_unknown(c, &stats, &*tokenizer)?;
     let lengths = lengths(c, &stats)?;
     describe_captions(&stats, &lengths, &mut notes);
     let dataset = |source: &Arc<dyn Source>| {
-        Dataset::new(source.clone(), tokenizer.clone(), c.model.img_size, loss, lengths.clone()).map(Arc::new)
+        let set = Dataset::new(source.clone(), tokenizer.clone(), c.model.img_size, loss, lengths.clone())?;
+        let random = c.data.caption_choice == CaptionChoice::Random;
+        let set = if random { set.with_random_captions(c.trainer.seed) } else { set };
+        Ok::<_, DatasetError>(Arc::new(set))
     };
-    let train = dataset(&sources.train)?;
-    let (train_rows, validation) = match &sources.validation {
-        Some(source) => (Rows::all(sources.train.len()), Some((dataset(source)?, Rows::all(source.len())))),
+    let (source, train) = (train.clone(), dataset(&train)?);
+    let (train_rows, validation) = match &validation {
+        Some(held_out) => {
+            let held_out = dataset(held_out)?;
+            let rows = Rows::all(held_out.len());
+            (Rows::all(train.len()), Some((held_out, rows)))
+        }
         None => {
-            let parts = split(sources.train.len(), c.data.train_split_ratio, c.trainer.seed)?;
+            let (ratio, seed) = (c.data.train_split_ratio, c.trainer.seed);
+            let parts = match source.groups() {
+                Some(groups) if train.len() == groups.rows() => split_pictures(groups, ratio, seed)?,
+                _ => split(train.len(), ratio, seed)?,
+            };
             notes.extend(parts.note);
             (parts.train, (!parts.validation.is_empty()).then(|| (train.clone(), parts.validation)))
         }
     };
     let validated = validation.as_ref().map_or(0, |(_, rows)| rows.len());
     notes.push(format!("rows: {} to train on, {validated} to validate on", count(train_rows.len())));
-    let fingerprint = fingerprint(&sources);
-    let first_character = first_character(&*sources.train);
+    let first_character = first_character(&*source);
     Ok(Prepared { train, train_rows, validation, tokenizer, fingerprint, first_character, notes })
 }
 
 /// A number of rows; sets drawn without end have a length no one will reach.
 fn count(rows: usize) -> String {
     if rows >= u32::MAX as usize { "any number".into() } else { rows.to_string() }
-}
-
-/// Opens the data of a configuration.
-///
-/// # Errors
-/// If the source cannot be used.
-pub fn open(c: &Config) -> Result<Sources, TrainError> {
-    let shapes = |split, len| Arc::new(Shapes::new(c.trainer.seed, split, len)) as Arc<dyn Source>;
-    Ok(match c.data.dataset {
-        ocelli_config::Dataset::Csv => {
-            let path = c.data.data_path.as_deref().unwrap_or_default();
-            let options = CsvOptions {
-                image_col: c.data.image_col.clone(),
-                caption_col: c.data.caption_col.clone(),
-                decode: settings::decoding(c),
-                ..CsvOptions::default()
-            };
-            Sources { train: Arc::new(Csv::open(Path::new(path), &options)?), validation: None }
-        }
-        _ => Sources {
-            train: shapes(ShapesSplit::Train, c.data.train_samples.unwrap_or(u32::MAX as usize)),
-            validation: (c.data.val_samples > 0).then(|| shapes(ShapesSplit::Validation, c.data.val_samples)),
-        },
-    })
 }
 
 fn tokenizer(c: &Config, stats: &ContentStats, loss: LossMode) -> Result<Arc<dyn Tokenizer>, TrainError> {

@@ -75,13 +75,15 @@ pub fn padding(c: &Config) -> Padding {
 
 /// How pictures are decoded.
 pub fn decoding(c: &Config) -> DecodeOptions {
+    let upright = c.data.pixels == config::Pixels::Upright;
+    let alpha = c.data.alpha.unwrap_or(if upright { config::Alpha::White } else { config::Alpha::Drop });
     DecodeOptions {
         max_pixels: c.data.max_pixels,
-        alpha: match c.data.alpha {
+        alpha: match alpha {
             config::Alpha::White => AlphaMode::White,
             config::Alpha::Drop => AlphaMode::Drop,
         },
-        ..DecodeOptions::default()
+        exif: c.data.exif.unwrap_or(upright),
     }
 }
 

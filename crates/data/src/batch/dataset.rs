@@ -5,12 +5,14 @@ use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
+use ocelli_ir::rng::{Stream, hash_name, mix};
 use thiserror::Error;
 
 use super::lengths::{Lengths, TextLength};
 use super::text::{Layout, LossMode, Text};
 use crate::image::Warnings;
-use crate::source::{BadSample, Sample, Source};
+use crate::sampler::Slot;
+use crate::source::{BadSample, Groups, Sample, Source};
 use crate::tokenizer::Tokenizer;
 
 /// A source, and how its rows become rows of a batch.
@@ -22,6 +24,8 @@ pub struct Dataset {
     mode: LossMode,
     end: u32,
     lengths: Lengths,
+    /// Draws one of a picture's captions; `None`: each caption is a row.
+    random: Option<u64>,
 }
 
 /// Why a data set cannot be put together.
@@ -58,7 +62,7 @@ pub fn reading_a_sample() -> bool {
 }
 
 /// Runs `f`; its panic is an error that holds the panic's message.
-fn caught<T>(f: impl FnOnce() -> T) -> Result<T, String> {
+pub(crate) fn caught<T>(f: impl FnOnce() -> T) -> Result<T, String> {
     let before = READING.replace(true);
     // A source is shared and only read: what a panic left half done there can only make more bad samples.
     let result = catch_unwind(AssertUnwindSafe(f));
@@ -87,7 +91,36 @@ impl Dataset {
             // Never read: the published loss has no end of the text.
             (LossMode::Published, None) => tokenizer.pad(),
         };
-        Ok(Self { source, tokenizer, size, mode, end, lengths })
+        Ok(Self { source, tokenizer, size, mode, end, lengths, random: None })
+    }
+
+    /// Makes a row of each picture instead of each caption: in every pass over the rows one of the picture's
+    /// captions is drawn, keyed by `seed`, the pass and the picture.
+    #[must_use]
+    pub fn with_random_captions(self, seed: u64) -> Self {
+        Self { random: Some(seed), ..self }
+    }
+
+    /// How many rows there are to draw from: pictures, if captions are drawn at random, else the source's rows.
+    pub fn len(&self) -> usize {
+        self.drawn_groups().map_or_else(|| self.source.len(), |(groups, _)| groups.pictures())
+    }
+
+    /// True if there is no row.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The source's row that stands for `row` in the given pass over the rows: known without reading anything.
+    pub fn source_row(&self, row: usize, pass: u64) -> usize {
+        let Some((groups, seed)) = self.drawn_groups() else { return row };
+        let rows = groups.rows_of(row);
+        let key = mix(mix(seed ^ hash_name("caption")) ^ pass).wrapping_add(row as u64);
+        rows.start + Stream::keyed(key).below((rows.len() as u64).max(1)) as usize
+    }
+
+    fn drawn_groups(&self) -> Option<(&Groups, u64)> {
+        Some((self.source.groups()?, self.random?))
     }
 
     /// Where the rows come from.
@@ -115,16 +148,18 @@ impl Dataset {
         self.size
     }
 
-    /// The layout of a global batch of `rows`, without reading any: the same on every rank. A caption has at
+    /// The layout of a global batch, without reading any: the same on every rank. A caption has at
     /// most as many ids as characters.
-    pub(crate) fn layout(&self, rows: impl Iterator<Item = usize>) -> Layout {
-        let chars = |row| caught(|| self.source.caption_chars(row)).unwrap_or(0);
-        let length = self.lengths.batch(rows.map(chars).max().unwrap_or(0));
+    pub(crate) fn layout(&self, slots: &[Slot]) -> Layout {
+        let chars =
+            |s: &Slot| caught(|| self.source.caption_chars(self.source_row(s.row, s.pass))).unwrap_or(0);
+        let length = self.lengths.batch(slots.iter().map(chars).max().unwrap_or(0));
         Layout { mode: self.mode, length, pad: self.tokenizer.pad(), end: self.end }
     }
 
-    /// Reads and encodes `row` for a batch of the given length.
-    pub(crate) fn read(&self, row: usize, length: TextLength) -> Result<Row, BadSample> {
+    /// Reads and encodes a row for a batch of the given length.
+    pub(crate) fn read(&self, slot: Slot, length: TextLength) -> Result<Row, BadSample> {
+        let row = self.source_row(slot.row, slot.pass);
         caught(|| self.read_row(row, length))
             .unwrap_or_else(|panic| Err(self.bad(row, "decoder_panic", panic)))
     }

@@ -17,7 +17,7 @@ pub use dataset::{Dataset, DatasetError, reading_a_sample};
 pub use lengths::{Lengths, LengthsError, MAX_BUCKETS, Padding, TextLength};
 pub use text::LossMode;
 
-pub(crate) use dataset::Row;
+pub(crate) use dataset::{Row, caught};
 pub(crate) use text::Layout;
 
 /// A row that was drawn and could not be used.

@@ -27,7 +27,7 @@ impl Job {
         mut batch: Batch,
     ) -> Result<Self, LoaderError> {
         let global = sampler.batch(position);
-        let layout = dataset.layout(global.slots.iter().map(|s| s.row));
+        let layout = dataset.layout(&global.slots);
         let options = sampler.options();
         let slots = global.of_rank(options).to_vec();
         batch.reshape(options.batch_per_rank, layout.length.padded, dataset.size())?;
@@ -49,14 +49,14 @@ impl Job {
 
     /// Reads row `slot`; true if it was the last one missing.
     pub(super) fn fill(&self, slot: usize, dataset: &Dataset) -> bool {
-        let row = self.slots[slot].row;
-        let read = dataset.read(row, self.layout.length);
+        let drawn = self.slots[slot];
+        let read = dataset.read(drawn, self.layout.length);
         let mut batch = self.batch.lock().unwrap_or_else(PoisonError::into_inner);
         match read {
-            Ok(read) => batch.put(slot, row, &read, &self.layout),
+            Ok(read) => batch.put(slot, drawn.row, &read, &self.layout),
             Err(why) => {
                 batch.blank(slot, &self.layout);
-                batch.skipped.push(Skipped { slot, row, why });
+                batch.skipped.push(Skipped { slot, row: drawn.row, why });
             }
         }
         drop(batch);

@@ -83,7 +83,7 @@ impl Loader {
         from: Position,
         options: LoaderOptions,
     ) -> Result<Self, LoaderError> {
-        let rows = dataset.source().len();
+        let rows = dataset.len();
         if sampler.rows().bound() > rows {
             return Err(LoaderError::Rows { row: sampler.rows().bound() - 1, rows });
         }

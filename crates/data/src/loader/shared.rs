@@ -230,6 +230,7 @@ mod tests {
             Ok(Sample {
                 pixels: vec![1; size * size * 3],
                 caption: "a".to_owned(),
+                original: (1, 1),
                 warnings: Default::default(),
             })
         }

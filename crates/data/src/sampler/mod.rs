@@ -32,8 +32,10 @@ pub struct Position {
 /// One row of a batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Slot {
-    /// Row number of the source.
+    /// Row number of the data set.
     pub row: usize,
+    /// How many times all rows were drawn before: it keys which caption of a picture is taken.
+    pub pass: u64,
     /// The low 32 bits of the row's place in the stream: it keys dropout, whatever the number of ranks.
     pub sample_index: u32,
 }
@@ -189,7 +191,7 @@ impl Sampler {
                     order = self.order(epoch);
                 }
                 let i = order.as_ref().map_or(place % rows, |order| order.at(place % rows));
-                Some(Slot { row: self.rows.get(i as usize)?, sample_index: place as u32 })
+                Some(Slot { row: self.rows.get(i as usize)?, pass: epoch, sample_index: place as u32 })
             })
             .collect()
     }

@@ -4,17 +4,32 @@
 mod base64;
 mod caption;
 pub mod csv;
+mod encoding;
 mod error;
 mod fingerprint;
+mod first;
+pub mod folder;
+mod groups;
+mod name;
+pub mod parquet;
+mod picture;
 mod positioned;
 pub mod shapes;
+mod splits;
+mod standin;
+mod table;
+mod transcode;
 
 use thiserror::Error;
 
 use crate::image::Warnings;
 
 pub use caption::clean_caption;
+pub use encoding::Encoding;
 pub use error::SourceError;
+pub use first::first_captions;
+pub use groups::Groups;
+pub use splits::SplitNames;
 
 /// One picture and its caption, as the model will see them.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -23,6 +38,8 @@ pub struct Sample {
     pub pixels: Vec<u8>,
     /// The caption, cleaned (line breaks are one space, no white space at either end), never empty.
     pub caption: String,
+    /// Width and height of the picture in pixels before it was scaled.
+    pub original: (u32, u32),
     /// What the picture's file gives reason to report although no pixel is missing.
     pub warnings: Warnings,
 }
@@ -35,7 +52,7 @@ pub const FILE_NAME: &str = "file_name";
 #[error("{place}: {reason}: {detail}")]
 pub struct BadSample {
     /// A stable word: `empty_file`, `not_an_image`, `truncated`, `corrupt`, `too_many_pixels`,
-    /// `bad_base64`, [`FILE_NAME`], `empty_caption`, `read_error`, ...
+    /// `bad_base64`, [`FILE_NAME`], `empty_caption`, `empty_image`, `missing_file`, `outside_folder`, `read_error`, ...
     pub reason: &'static str,
     /// What was found, for a person.
     pub detail: String,
@@ -64,8 +81,18 @@ pub trait Source: Send + Sync {
     /// Reads `row` and scales its picture to `size x size`.
     fn read(&self, row: usize, size: usize) -> Result<Sample, BadSample>;
 
+    /// Which rows share a picture; `None` if each row has a picture of its own.
+    fn groups(&self) -> Option<&Groups> {
+        None
+    }
+
     /// What and where, for the log: `csv images/inputs.csv (3 rows)`.
     fn describe(&self) -> String;
+
+    /// What a person should know before the first step, a line each: which columns are used, what is left out.
+    fn notes(&self) -> Vec<String> {
+        Vec::new()
+    }
 
     /// A 64-bit fingerprint of the content that decides what a row is (not of decoding options), kept in
     /// snapshots so that a resume on other data is noticed.

@@ -27,3 +27,22 @@ pub(crate) fn read_at(file: &File, buffer: &mut [u8], offset: u64) -> io::Result
     // Moves the cursor of this handle too; nobody reads by it.
     std::os::windows::fs::FileExt::seek_read(file, buffer, offset)
 }
+
+/// Writes all of `bytes` from `offset` on.
+#[cfg(unix)]
+pub(crate) fn write_all_at(file: &File, bytes: &[u8], offset: u64) -> io::Result<()> {
+    std::os::unix::fs::FileExt::write_all_at(file, bytes, offset)
+}
+
+/// Writes all of `bytes` from `offset` on.
+#[cfg(windows)]
+pub(crate) fn write_all_at(file: &File, mut bytes: &[u8], mut offset: u64) -> io::Result<()> {
+    while !bytes.is_empty() {
+        let written = std::os::windows::fs::FileExt::seek_write(file, bytes, offset)?;
+        if written == 0 {
+            return Err(io::ErrorKind::WriteZero.into());
+        }
+        (bytes, offset) = (&bytes[written..], offset + written as u64);
+    }
+    Ok(())
+}

@@ -84,6 +84,7 @@ impl Source for Memory {
         Ok(Sample {
             pixels,
             caption: self.captions[row].clone(),
+            original: (size as u32, size as u32),
             warnings: Warnings { animated: self.warned.contains(&row), ..Warnings::default() },
         })
     }

@@ -62,11 +62,12 @@ impl Run<'_> {
 
     fn repair(&self) -> String {
         if self.tally.first().iter().any(|bad| bad.reason == FILE_NAME) {
+            let column = self.config().data.image_col.as_ref();
+            let column = column.map_or_else(|| "picture column".into(), |name| format!("column `{name}`"));
             return format!(
-                "The column `{}` holds names of files where the pictures themselves are wanted, in base64. For \
+                "The {column} holds names of files where the pictures themselves are wanted, in base64. For \
                  pictures in a folder, put a metadata.csv with a `file_name` column beside them, and set \
-                 data_config.dataset=folder and data_config.data_path to the folder",
-                self.config().data.image_col
+                 data_config.dataset=folder and data_config.data_path to the folder"
             );
         }
         "Repair the data".into()

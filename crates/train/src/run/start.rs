@@ -13,6 +13,7 @@ use crate::program::Size;
 use crate::report::{Event, Reporter};
 use crate::run_dir::RunDir;
 use crate::settings;
+use crate::sources;
 use ocelli_config::{Config, EXACT_STEPS};
 use ocelli_data::loader::{Loader, LoaderOptions};
 use ocelli_data::sampler::{Position, Sampler, SamplerOptions};
@@ -31,8 +32,8 @@ impl<'a> Run<'a> {
     /// does one that has no step left to take.
     pub(super) fn start(request: &'a Request, reporter: &'a mut dyn Reporter) -> Result<Self, TrainError> {
         let c = &request.config;
-        let sources = prepare::open(c)?;
-        let print = prepare::fingerprint(&sources);
+        let sources = sources::open(c)?;
+        let print = sources.fingerprint();
         let origin = checkpoint::origin(c, &request.name, request.resume.as_deref(), &print)?;
         let asked = request.resume.is_some() || c.trainer.snapshot_load_strategy.is_some();
         if asked && origin.is_none() {

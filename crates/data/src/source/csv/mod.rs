@@ -1,32 +1,35 @@
-//! A CSV file of pictures in base64 and captions.
+//! A table of pictures in base64 and captions: CSV, TSV, or with any other character between fields.
 //!
 //! The file is read once from end to end when it is opened: that checks it and builds an index (where each
 //! record is, how long its caption is). Rows are then read from the disk one by one. What is kept in memory
 //! grows with the number of rows, never with the pictures.
 
-mod columns;
 mod index;
-mod standin;
+mod paths;
 
-use std::fs::File;
 use std::path::{Path, PathBuf};
 
-use csv::{ByteRecord, ReaderBuilder};
+use csv::ByteRecord;
 
-use super::{BadSample, FILE_NAME, Sample, Source, SourceError, base64, clean_caption, positioned};
-use crate::image::{DecodeOptions, Reject, decode, resize};
+use super::encoding::Encoding;
+use super::picture::Picture;
+use super::table::{Table, Wish};
+use super::{BadSample, Sample, Source, SourceError, clean_caption};
+use crate::image::DecodeOptions;
 use crate::text::count;
 use index::{Entry, Index};
 
-/// How a CSV file is read.
+/// How a table is read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CsvOptions {
-    /// Name of the column with the pictures.
-    pub image_col: String,
-    /// Name of the column with the captions.
-    pub caption_col: String,
+    /// Name of the column with the pictures; `None`: `b64string_images`, `image` and the like.
+    pub image_col: Option<String>,
+    /// Name of the column with the captions; `None`: `caption`, `text` and the like.
+    pub caption_col: Option<String>,
     /// What stands between fields, one ASCII character.
     pub delimiter: u8,
+    /// The encoding of its text.
+    pub encoding: Encoding,
     /// How pictures are decoded.
     pub decode: DecodeOptions,
 }
@@ -34,19 +37,21 @@ pub struct CsvOptions {
 impl Default for CsvOptions {
     fn default() -> Self {
         Self {
-            image_col: "b64string_images".into(),
-            caption_col: "caption".into(),
+            image_col: None,
+            caption_col: None,
             delimiter: b',',
+            encoding: Encoding::UTF_8,
             decode: DecodeOptions::default(),
         }
     }
 }
 
-/// An opened and checked CSV file.
+/// An opened and checked table.
 #[derive(Debug)]
 pub struct Csv {
     path: PathBuf,
-    file: File,
+    table: Table,
+    columns: Columns,
     options: CsvOptions,
     index: Index,
 }
@@ -56,23 +61,31 @@ pub struct Csv {
 struct Columns {
     image: usize,
     caption: usize,
-    /// How many fields every record has.
-    count: usize,
 }
+
+/// Usual names of a column with pictures in base64.
+const IMAGE: &[&str] =
+    &["b64string_images", "image", "picture", "img", "image_base64", "image_b64", "base64", "b64"];
 
 impl Csv {
     /// Opens `path` and reads it through once.
     ///
     /// # Errors
     /// If the file cannot be used as a whole: missing, empty, something else in its place, without the
-    /// columns, not UTF-8, or with records of unequal length. A bad picture or an empty caption is not an
-    /// error here: it is a [`BadSample`] when its row is read.
+    /// columns, in another encoding, or with records of unequal length. A bad picture or an empty caption is
+    /// not an error here: it is a [`BadSample`] when its row is read.
     pub fn open(path: impl AsRef<Path>, options: &CsvOptions) -> Result<Self, SourceError> {
         let path = path.as_ref().to_path_buf();
-        let file = File::open(&path).map_err(|e| SourceError::io(&path, e))?;
-        standin::refuse_standins(&path, &file)?;
-        let index = Index::build(&path, &file, options)?;
-        Ok(Self { path, file, options: options.clone(), index })
+        let table = Table::open(&path, options.delimiter, options.encoding)?;
+        let image = Wish { given: options.image_col.as_deref(), usual: IMAGE, key: "data_config.image_col" };
+        let caption = Wish::caption(options.caption_col.as_deref());
+        let columns = Columns { image: table.column(&image)?, caption: table.column(&caption)? };
+        if columns.image == columns.caption {
+            let name = table.name(columns.image);
+            return Err(table.column_error(format!("picture and caption cannot both be the column `{name}`")));
+        }
+        let index = Index::build(&table, columns)?;
+        Ok(Self { path, table, columns, options: options.clone(), index })
     }
 
     /// The file.
@@ -80,57 +93,28 @@ impl Csv {
         &self.path
     }
 
-    /// Reads the record of `row` from the disk. Must not be called with a row that does not exist.
+    /// Reads the record of `row` from the disk.
     fn record(&self, row: usize) -> Result<ByteRecord, BadSample> {
-        let changed = |what: String| {
-            self.bad(row, "read_error", format!("{what}: was the file changed while it was in use?"))
-        };
         let Some(entry) = self.index.rows.get(row) else {
             return Err(self.bad(row, "read_error", format!("there are {} rows", self.len())));
         };
-        let mut bytes = vec![0; usize::try_from(entry.length).map_err(|e| changed(e.to_string()))?];
-        positioned::read_exact_at(&self.file, &mut bytes, entry.offset)
-            .map_err(|e| changed(e.to_string()))?;
-        let mut record = ByteRecord::new();
-        let mut reader = builder(&self.options).has_headers(false).from_reader(&bytes[..]);
-        let found = reader.read_byte_record(&mut record).map_err(|e| changed(e.to_string()))?;
-        let fields = if found { record.len() } else { 0 };
-        if fields != self.index.columns.count {
-            return Err(changed(format!("{fields} fields instead of {}", self.index.columns.count)));
-        }
-        Ok(record)
+        self.table.read(entry.offset, entry.length).map_err(|detail| self.bad(row, "read_error", detail))
     }
 
     fn caption_of(&self, row: usize, record: &ByteRecord) -> Result<String, BadSample> {
-        let field = &record[self.index.columns.caption];
-        let raw = std::str::from_utf8(field).map_err(|e| self.bad(row, "read_error", e.to_string()))?;
-        let caption = clean_caption(raw);
+        let raw = self.table.text(&record[self.columns.caption]);
+        let caption = clean_caption(&raw.map_err(|detail| self.bad(row, "read_error", detail))?);
         if caption.is_empty() {
-            let column = &self.options.caption_col;
+            let column = self.table.name(self.columns.caption);
             return Err(self.bad(row, "empty_caption", format!("nothing in the column `{column}`")));
         }
         Ok(caption)
-    }
-
-    fn no_base64(&self, row: usize, text: &[u8], detail: String) -> BadSample {
-        if base64::names_a_file(text) {
-            let name = String::from_utf8_lossy(text.trim_ascii());
-            return self.bad(row, FILE_NAME, format!("`{name}` names a file, where base64 is wanted"));
-        }
-        self.bad(row, "bad_base64", detail)
     }
 
     fn bad(&self, row: usize, reason: &'static str, detail: String) -> BadSample {
         let line = self.index.rows.get(row).map_or(0, |entry: &Entry| entry.line);
         BadSample { reason, detail, place: format!("{}:{line} (row {row})", self.path.display()) }
     }
-}
-
-/// Counts fields itself, so that the message about a wrong number of them can be better than the crate's.
-fn builder(options: &CsvOptions) -> ReaderBuilder {
-    let mut builder = ReaderBuilder::new();
-    builder.delimiter(options.delimiter).flexible(true);
-    builder
 }
 
 impl Source for Csv {
@@ -149,20 +133,24 @@ impl Source for Csv {
     fn read(&self, row: usize, size: usize) -> Result<Sample, BadSample> {
         let record = self.record(row)?;
         let caption = self.caption_of(row, &record)?;
-        let text = &record[self.index.columns.image];
-        if text.trim_ascii().is_empty() {
-            let detail = format!("nothing in the column `{}`", self.options.image_col);
-            return Err(self.bad(row, "empty_image", detail));
-        }
-        let bytes = base64::decode(text).map_err(|detail| self.no_base64(row, text, detail))?;
-        let reject = |reject: Reject| self.bad(row, reject.reason, reject.detail);
-        let picture = decode(&bytes, &self.options.decode).map_err(reject)?;
-        let pixels = resize(&picture, size).map_err(reject)?;
-        Ok(Sample { pixels, caption, warnings: picture.warnings })
+        let picture = Picture::Base64(record[self.columns.image].into());
+        picture
+            .sample(caption, size, &self.options.decode)
+            .map_err(|reject| self.bad(row, reject.reason, reject.detail))
     }
 
     fn describe(&self) -> String {
-        format!("csv {} ({})", self.path.display(), count(self.len(), "row"))
+        let kind = if self.options.delimiter == b'\t' { "tsv" } else { "csv" };
+        format!("{kind} {} ({})", self.path.display(), count(self.len(), "row"))
+    }
+
+    fn notes(&self) -> Vec<String> {
+        let [image, caption] = [self.columns.image, self.columns.caption].map(|c| self.table.name(c));
+        let chosen = self.options.image_col.is_none() || self.options.caption_col.is_none();
+        chosen
+            .then(|| format!("columns: `{image}` holds pictures, `{caption}` captions"))
+            .into_iter()
+            .collect()
     }
 
     fn fingerprint(&self) -> u64 {

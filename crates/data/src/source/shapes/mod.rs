@@ -87,11 +87,9 @@ impl Source for Shapes {
     }
 
     fn read(&self, row: usize, size: usize) -> Result<Sample, BadSample> {
-        Ok(Sample {
-            pixels: self.picture(row, size),
-            caption: self.scene(row).caption(),
-            warnings: Warnings::default(),
-        })
+        let original = (size as u32, size as u32);
+        let (pixels, caption) = (self.picture(row, size), self.scene(row).caption());
+        Ok(Sample { pixels, caption, original, warnings: Warnings::default() })
     }
 
     fn describe(&self) -> String {

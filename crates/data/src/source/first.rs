@@ -1,0 +1,56 @@
+//! A source seen through the first caption of each picture (`data_config.caption_choice=first`).
+
+use std::sync::Arc;
+
+use super::{BadSample, Groups, Sample, Source};
+
+/// One row for each picture of a source.
+struct First(Arc<dyn Source>);
+
+/// `source` with the first caption of each picture alone; itself, if no picture has several.
+pub fn first_captions(source: Arc<dyn Source>) -> Arc<dyn Source> {
+    if source.groups().is_some() { Arc::new(First(source)) } else { source }
+}
+
+impl First {
+    /// The source's row; one that does not exist, which the source refuses, for a picture that does not exist.
+    fn row(&self, picture: usize) -> usize {
+        let rows = self.0.groups().map(|groups| groups.rows_of(picture));
+        rows.filter(|rows| !rows.is_empty()).map_or(self.0.len(), |rows| rows.start)
+    }
+}
+
+impl Source for First {
+    fn len(&self) -> usize {
+        self.0.groups().map_or(0, Groups::pictures)
+    }
+
+    fn caption_chars(&self, row: usize) -> usize {
+        self.0.caption_chars(self.row(row))
+    }
+
+    fn caption(&self, row: usize) -> Result<String, BadSample> {
+        self.0.caption(self.row(row))
+    }
+
+    fn read(&self, row: usize, size: usize) -> Result<Sample, BadSample> {
+        self.0.read(self.row(row), size)
+    }
+
+    fn describe(&self) -> String {
+        self.0.describe()
+    }
+
+    fn notes(&self) -> Vec<String> {
+        let (rows, pictures) = (self.0.len(), self.len());
+        let line = format!(
+            "{rows} captions of {pictures} pictures: the first of each is used (data_config.caption_choice=random or \
+             all uses them all)"
+        );
+        [self.0.notes(), vec![line]].concat()
+    }
+
+    fn fingerprint(&self) -> u64 {
+        self.0.fingerprint()
+    }
+}

@@ -1,0 +1,182 @@
+//! A folder of picture files with captions beside them: in `metadata.csv` or `metadata.jsonl`, or a `.txt` file
+//! of the same name beside each picture.
+//!
+//! Captions are read when the folder is opened; pictures are looked at one by one, when their row is read. A
+//! name that leads out of the folder is never opened.
+
+mod beside;
+mod items;
+mod layout;
+mod metadata;
+mod walk;
+
+use std::path::{Path, PathBuf};
+
+use super::encoding::Encoding;
+use super::fingerprint::Fingerprint;
+use super::groups::{Captions, Groups};
+use super::picture::Picture;
+use super::splits::SplitNames;
+use super::{BadSample, Sample, Source, SourceError};
+use crate::image::DecodeOptions;
+use items::{Item, Items};
+use layout::Scope;
+
+/// How a folder is read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FolderOptions {
+    /// Name of the column with file names in the metadata; `None`: `file_name`.
+    pub image_col: Option<String>,
+    /// Name of the column with captions in the metadata; `None`: `text`, `caption` and the like.
+    pub caption_col: Option<String>,
+    /// What stands between the fields of `metadata.csv`, one ASCII character.
+    pub delimiter: u8,
+    /// The encoding of `metadata.csv` and of `.txt` files.
+    pub encoding: Encoding,
+    /// How pictures are decoded.
+    pub decode: DecodeOptions,
+}
+
+impl Default for FolderOptions {
+    fn default() -> Self {
+        Self {
+            image_col: None,
+            caption_col: None,
+            delimiter: b',',
+            encoding: Encoding::UTF_8,
+            decode: DecodeOptions::default(),
+        }
+    }
+}
+
+/// The splits of a folder that were asked for.
+#[derive(Debug)]
+pub struct FolderSplits {
+    /// To train on.
+    pub train: Folder,
+    /// To validate on, if the folder has a split for that.
+    pub validation: Option<Folder>,
+    /// Which splits were taken, for a person.
+    pub note: Option<String>,
+}
+
+/// An opened folder, or a split of one.
+#[derive(Debug)]
+pub struct Folder {
+    /// File names are relative to this.
+    base: PathBuf,
+    /// Where captions come from: the metadata file, or the folder.
+    origin: PathBuf,
+    pictures: Vec<Item>,
+    captions: Captions,
+    decode: DecodeOptions,
+    notes: Vec<String>,
+    fingerprint: u64,
+}
+
+impl Folder {
+    /// Opens the splits of `path`: its sub-folders `train`, `validation` and so on, else all of it.
+    ///
+    /// # Errors
+    /// If it is no folder, has no pictures, no captions, or two files of metadata; or if the metadata cannot be
+    /// read as a whole. A file that is missing, lies outside of the folder or is no picture is a [`BadSample`].
+    pub fn open(
+        path: &Path,
+        names: &SplitNames,
+        options: &FolderOptions,
+    ) -> Result<FolderSplits, SourceError> {
+        layout::refuse_others(path)?;
+        let chosen = names.choose(path, &layout::splits(path, names)?)?;
+        let open = |split: &Option<String>| Self::open_scope(&Scope::find(path, split.as_deref())?, options);
+        Ok(FolderSplits {
+            train: open(&chosen.train)?,
+            validation: if chosen.validation.is_some() { Some(open(&chosen.validation)?) } else { None },
+            note: chosen.note,
+        })
+    }
+
+    fn open_scope(scope: &Scope, options: &FolderOptions) -> Result<Self, SourceError> {
+        let Items { pictures, captions, notes } = items::read(scope, options)?;
+        let mut fingerprint = Fingerprint::new("folder");
+        captions.print(&mut fingerprint);
+        for item in &pictures {
+            fingerprint.field(item.name.as_os_str().as_encoded_bytes());
+            fingerprint.number(item.bytes(&scope.base));
+        }
+        Ok(Self {
+            base: scope.base.clone(),
+            origin: scope.origin(),
+            pictures,
+            captions,
+            decode: options.decode.clone(),
+            notes,
+            fingerprint: fingerprint.value(),
+        })
+    }
+
+    /// The file of `row`, or why it is not looked at.
+    fn file(&self, row: usize) -> Result<PathBuf, BadSample> {
+        let item = self.pictures.get(self.captions.picture_of(row)).filter(|_| row < self.len());
+        match item {
+            Some(Item { name, outside: false, .. }) => Ok(self.base.join(name)),
+            Some(Item { name, .. }) => {
+                let detail = format!("`{}` leads out of {}", name.display(), self.base.display());
+                Err(self.bad(row, "outside_folder", detail))
+            }
+            None => Err(self.bad(row, "read_error", format!("there are {} rows", self.len()))),
+        }
+    }
+
+    fn caption_of(&self, row: usize) -> Result<&str, BadSample> {
+        self.captions.get(row).map_err(|(reason, detail)| self.bad(row, reason, detail))
+    }
+
+    fn bad(&self, row: usize, reason: &'static str, detail: String) -> BadSample {
+        let place = match self.pictures.get(self.captions.picture_of(row)) {
+            Some(Item { line: Some(line), .. }) => format!("{}:{line} (row {row})", self.origin.display()),
+            Some(Item { name, .. }) => format!("{} (row {row})", self.base.join(name).display()),
+            None => format!("{} (row {row})", self.origin.display()),
+        };
+        BadSample { reason, detail, place }
+    }
+}
+
+impl Source for Folder {
+    fn len(&self) -> usize {
+        self.captions.rows()
+    }
+
+    fn caption_chars(&self, row: usize) -> usize {
+        self.captions.chars(row)
+    }
+
+    fn caption(&self, row: usize) -> Result<String, BadSample> {
+        self.caption_of(row).map(str::to_owned)
+    }
+
+    fn read(&self, row: usize, size: usize) -> Result<Sample, BadSample> {
+        let caption = self.caption(row)?;
+        Picture::File(self.file(row)?)
+            .sample(caption, size, &self.decode)
+            .map_err(|reject| self.bad(row, reject.reason, reject.detail))
+    }
+
+    fn groups(&self) -> Option<&Groups> {
+        self.captions.groups()
+    }
+
+    fn describe(&self) -> String {
+        let (rows, pictures) = (self.len(), self.pictures.len());
+        let captions = if rows > pictures { format!(", {rows} captions") } else { String::new() };
+        format!("folder {} ({pictures} pictures{captions})", self.origin.display())
+    }
+
+    fn notes(&self) -> Vec<String> {
+        self.notes.clone()
+    }
+
+    /// Covers the captions, the names and sizes of the files, and the order; not the pixels.
+    fn fingerprint(&self) -> u64 {
+        self.fingerprint
+    }
+}

@@ -1,0 +1,38 @@
+//! The captions of a file, read when it is opened.
+
+use super::leaf::{self, Part};
+use super::shard::Shard;
+use crate::source::SourceError;
+use crate::source::groups::Captions;
+
+/// Adds the captions of all rows of `shard`.
+pub(super) fn read(shard: &Shard, captions: &mut Captions) -> Result<(), SourceError> {
+    let mut done = 0;
+    for group in 0..shard.metadata.num_row_groups() {
+        let rows = shard.rows(group);
+        let part = Part { group, leaf: shard.columns.caption, first: 0, rows };
+        let (mut at, mut texts) = (0, Vec::<String>::new());
+        let read = leaf::values(&shard.tap(), &shard.metadata, part, |row, bytes| {
+            let text = std::str::from_utf8(bytes).map_err(|e| {
+                let shown = bytes[e.valid_up_to()..].iter().take(8).copied().collect::<Vec<_>>();
+                format!("row {}: not UTF-8: `{}`", done + row, shown.escape_ascii())
+            })?;
+            while at < row {
+                captions.push(texts.drain(..));
+                at += 1;
+            }
+            texts.push(text.to_owned());
+            Ok(())
+        });
+        read.map_err(|found| {
+            let found = format!("column `{}`, row group {group}: {found}", shard.columns.caption_name);
+            SourceError::not_usable(&shard.path, found)
+        })?;
+        while at < rows {
+            captions.push(texts.drain(..));
+            at += 1;
+        }
+        done += rows;
+    }
+    Ok(())
+}

@@ -1,0 +1,215 @@
+//! Parquet files with a column of pictures and a column of captions, as Hugging Face image sets have them:
+//! one file, a folder of shards with splits by name, or a pattern.
+//!
+//! Captions are read when the set is opened. Pictures are not kept: where each of them lies is found out when
+//! a row of its page or row group is first read ([`units`](self)), so that rows can then be read in any order
+//! at the cost of one read of the disk.
+
+mod blocks;
+mod captions;
+mod columns;
+mod files;
+mod leaf;
+mod shard;
+mod spool;
+mod units;
+
+use std::path::Path;
+
+use super::fingerprint::Fingerprint;
+use super::groups::{Captions, Groups};
+use super::name::{Name, name};
+use super::picture::{Picture, reject};
+use super::splits::SplitNames;
+use super::{BadSample, Sample, Source, SourceError, base64};
+use crate::image::{DecodeOptions, Reject};
+use columns::Holds;
+use shard::Shard;
+use spool::Spool;
+use units::{Units, Value};
+
+/// How parquet files are read.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ParquetOptions {
+    /// Name of the column with the pictures; `None`, or the published presets' name: the only one that can hold
+    /// pictures, or `image` and the like.
+    pub image_col: Option<String>,
+    /// Name of the column with the captions; `None`: `caption`, `text` and the like.
+    pub caption_col: Option<String>,
+    /// How pictures are decoded.
+    pub decode: DecodeOptions,
+}
+
+/// The splits that were asked for.
+#[derive(Debug)]
+pub struct ParquetSplits {
+    /// To train on.
+    pub train: Parquet,
+    /// To validate on, if there is a split for that.
+    pub validation: Option<Parquet>,
+    /// Which splits were taken and what was left out, a line each.
+    pub notes: Vec<String>,
+}
+
+/// One split: the rows of its files, in the order of their names.
+#[derive(Debug)]
+pub struct Parquet {
+    shards: Vec<Shard>,
+    units: Units,
+    captions: Captions,
+    spool: Spool,
+    decode: DecodeOptions,
+    notes: Vec<String>,
+    describe: String,
+    fingerprint: u64,
+}
+
+impl Parquet {
+    /// Opens `path`: a file, a folder of files, or a pattern with `*`.
+    ///
+    /// # Errors
+    /// If there are no files, a shard is missing, a file is cut or no parquet file, or a column is missing or
+    /// holds neither pictures nor captions. A bad picture is a [`BadSample`].
+    pub fn open(
+        path: &Path,
+        names: &SplitNames,
+        options: &ParquetOptions,
+    ) -> Result<ParquetSplits, SourceError> {
+        let found = files::find(path, names)?;
+        let open = |files: &files::Split| {
+            // The reader is other people's code fed with hostile bytes.
+            crate::batch::caught(|| Self::open_files(files, options)).unwrap_or_else(|panic| {
+                Err(SourceError::not_usable(path, format!("cannot be read as parquet: {panic}")))
+            })
+        };
+        let validation = found.validation.as_ref().map(open).transpose()?;
+        Ok(ParquetSplits { train: open(&found.train)?, validation, notes: found.notes })
+    }
+
+    fn open_files(files: &files::Split, options: &ParquetOptions) -> Result<Self, SourceError> {
+        let mut shards: Vec<Shard> = Vec::with_capacity(files.paths.len());
+        for path in &files.paths {
+            // All shards have the columns of the first.
+            let shard = Shard::open(path, files.paths.len(), options, shards.first().map(|s| &s.columns))?;
+            shards.push(shard);
+        }
+        let mut captions = Captions::default();
+        let mut fingerprint = Fingerprint::new("parquet");
+        for shard in &shards {
+            captions::read(shard, &mut captions)?;
+            shard.print(&mut fingerprint)?;
+        }
+        captions.print(&mut fingerprint);
+        let place = files.shown.display();
+        if captions.rows() == 0 {
+            return Err(SourceError::not_usable(&files.shown, "has no row"));
+        }
+        let columns = &shards[0].columns;
+        if captions.none_usable() {
+            let found =
+                format!("none of its {} rows has a caption in `{}`", captions.rows(), columns.caption_name);
+            return Err(SourceError::not_usable(&files.shown, found));
+        }
+        let units = Units::new(&shards);
+        let spool = Spool::default();
+        let mut notes = vec![format!(
+            "columns: `{}` holds {}, `{}` captions",
+            columns.image_name,
+            columns.image.holds(),
+            columns.caption_name
+        )];
+        notes.extend(spool.note(shards.iter().map(Shard::packed_bytes).sum()));
+        let (rows, pictures) = (captions.rows(), units.rows());
+        let several = if rows > pictures { format!(", {rows} captions") } else { String::new() };
+        let count = if shards.len() == 1 { String::new() } else { format!("{} files, ", shards.len()) };
+        let describe = format!("parquet {place} ({count}{pictures} rows{several})");
+        let (decode, fingerprint) = (options.decode.clone(), fingerprint.value());
+        Ok(Self { shards, units, captions, spool, decode, notes, describe, fingerprint })
+    }
+
+    /// The picture of a row as the file holds it.
+    fn picture(&self, row: usize) -> Result<Picture<'static>, Reject> {
+        let place = self.units.find(self.captions.picture_of(row));
+        let (unit, within) = place
+            .filter(|_| row < self.len())
+            .ok_or_else(|| reject("read_error", format!("there are {} rows", self.len())))?;
+        let shard = &self.shards[unit.shard];
+        let corrupt = |found: String| reject("corrupt", format!("{found}, in row group {}", unit.group));
+        let value = unit.value(shard, within, &self.spool).map_err(corrupt)?;
+        match (value, &shard.columns.image) {
+            (Value::None, _) => Err(reject("empty_image", "the picture is null")),
+            (Value::Named(path), _) => shard.beside(&path),
+            (Value::Bytes(bytes), Holds::Text(_)) if base64::names_a_file(&bytes) => {
+                shard.beside(&String::from_utf8_lossy(&bytes))
+            }
+            (Value::Bytes(bytes), Holds::Text(_)) => Ok(Picture::Base64(bytes.into())),
+            (Value::Bytes(bytes), _) => Ok(Picture::Bytes(bytes.into())),
+        }
+    }
+
+    fn bad(&self, row: usize, reason: &'static str, detail: String) -> BadSample {
+        let unit = self.units.find(self.captions.picture_of(row));
+        let place = match unit {
+            Some((unit, within)) => {
+                let shard = &self.shards[unit.shard];
+                format!("{}: row {} (row {row})", shard.path.display(), unit.first_in_shard + within)
+            }
+            None => format!("{} (row {row})", self.describe),
+        };
+        BadSample { reason, detail, place }
+    }
+}
+
+impl Shard {
+    /// A picture file named in the table, which must lie below the table's folder.
+    fn beside(&self, path: &str) -> Result<Picture<'static>, Reject> {
+        let folder = self.path.parent().unwrap_or(Path::new("."));
+        match name(path) {
+            Name::Inside(name) => Ok(Picture::File(folder.join(name))),
+            Name::Outside(name) => {
+                let detail = format!("`{}` leads out of {}", name.display(), folder.display());
+                Err(reject("outside_folder", detail))
+            }
+        }
+    }
+}
+
+impl Source for Parquet {
+    fn len(&self) -> usize {
+        self.captions.rows()
+    }
+
+    fn caption_chars(&self, row: usize) -> usize {
+        self.captions.chars(row)
+    }
+
+    fn caption(&self, row: usize) -> Result<String, BadSample> {
+        let caption = self.captions.get(row).map(str::to_owned);
+        caption.map_err(|(reason, detail)| self.bad(row, reason, detail))
+    }
+
+    fn read(&self, row: usize, size: usize) -> Result<Sample, BadSample> {
+        let caption = self.caption(row)?;
+        self.picture(row)
+            .and_then(|picture| picture.sample(caption, size, &self.decode))
+            .map_err(|reject| self.bad(row, reject.reason, reject.detail))
+    }
+
+    fn groups(&self) -> Option<&Groups> {
+        self.captions.groups()
+    }
+
+    fn describe(&self) -> String {
+        self.describe.clone()
+    }
+
+    fn notes(&self) -> Vec<String> {
+        self.notes.clone()
+    }
+
+    /// Covers the captions, and of each file its length, its footer (sizes and statistics of all columns) and the
+    /// first bytes of each row group's pictures; not every byte of every picture.
+    fn fingerprint(&self) -> u64 {
+        self.fingerprint
+    }
+}

@@ -1,0 +1,115 @@
+//! The one way from a picture as a source holds it to what the model sees: find the bytes, decode, scale.
+
+use std::borrow::Cow;
+use std::fs::File;
+use std::io::{ErrorKind, Read};
+use std::path::{Path, PathBuf};
+
+use super::{FILE_NAME, Sample, base64};
+use crate::image::{DecodeOptions, Reject, decode, resize};
+
+/// Files with more bytes are no pictures: they are not read into memory.
+const MAX_FILE_BYTES: u64 = 256 << 20;
+
+/// A picture as a row holds it.
+#[derive(Debug)]
+pub(crate) enum Picture<'a> {
+    /// The text of a field.
+    Base64(Cow<'a, [u8]>),
+    /// The picture's file, as it is.
+    Bytes(Cow<'a, [u8]>),
+    /// Where the file is.
+    File(PathBuf),
+}
+
+impl Picture<'_> {
+    /// Decodes the picture and scales it to `size x size`.
+    pub(crate) fn sample(
+        self,
+        caption: String,
+        size: usize,
+        options: &DecodeOptions,
+    ) -> Result<Sample, Reject> {
+        let picture = decode(&self.bytes()?, options)?;
+        let original = (picture.width, picture.height);
+        let pixels = resize(&picture, size)?;
+        Ok(Sample { pixels, caption, original, warnings: picture.warnings })
+    }
+
+    fn bytes(&self) -> Result<Cow<'_, [u8]>, Reject> {
+        match self {
+            Self::Base64(text) if text.trim_ascii().is_empty() => {
+                Err(reject("empty_image", "an empty field"))
+            }
+            Self::Base64(text) => {
+                base64::decode(text).map(Cow::Owned).map_err(|detail| no_base64(text, detail))
+            }
+            Self::Bytes(bytes) => Ok(Cow::Borrowed(bytes)),
+            Self::File(path) => read_file(path).map(Cow::Owned),
+        }
+    }
+}
+
+fn no_base64(text: &[u8], detail: String) -> Reject {
+    if base64::names_a_file(text) {
+        let name = String::from_utf8_lossy(text.trim_ascii());
+        return reject(FILE_NAME, format!("`{name}` names a file, where base64 is wanted"));
+    }
+    reject("bad_base64", detail)
+}
+
+/// Reads a whole picture file. What is no plain file is not opened: reading a pipe might never end.
+fn read_file(path: &Path) -> Result<Vec<u8>, Reject> {
+    let failed = |e: std::io::Error| match e.kind() {
+        ErrorKind::NotFound | ErrorKind::NotADirectory => {
+            reject("missing_file", format!("there is no file {}", path.display()))
+        }
+        _ => reject("read_error", format!("{}: {e}", path.display())),
+    };
+    let about = std::fs::metadata(path).map_err(failed)?;
+    if !about.is_file() {
+        let what = if about.is_dir() { "a folder" } else { "no plain file" };
+        return Err(reject("not_a_file", format!("{} is {what}", path.display())));
+    }
+    if about.len() > MAX_FILE_BYTES {
+        let detail = format!("{} has {} bytes, the limit is {MAX_FILE_BYTES}", path.display(), about.len());
+        return Err(reject("too_many_bytes", detail));
+    }
+    let mut bytes = Vec::with_capacity(about.len() as usize);
+    let file = File::open(path).map_err(failed)?;
+    // A file that grows meanwhile is cut at the limit, and then refused by its decoder.
+    file.take(MAX_FILE_BYTES).read_to_end(&mut bytes).map_err(failed)?;
+    Ok(bytes)
+}
+
+/// A bad sample in the making: its place is the source's to say.
+pub(crate) fn reject(reason: &'static str, detail: impl Into<String>) -> Reject {
+    Reject { reason, detail: detail.into() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_no_readable_file_is_one_bad_sample() {
+        let dir = tempfile::tempdir().unwrap();
+        let of = |name: &str| {
+            let picture = Picture::File(dir.path().join(name));
+            picture.sample("x".into(), 4, &DecodeOptions::default()).unwrap_err().reason
+        };
+        assert_eq!(of("none.jpg"), "missing_file");
+        assert_eq!(of(""), "not_a_file");
+        std::fs::write(dir.path().join("empty.jpg"), "").unwrap();
+        assert_eq!(of("empty.jpg"), "empty_file");
+        assert_eq!(of("empty.jpg/x.jpg"), "missing_file");
+        assert_eq!(of("a\0b.jpg"), "read_error");
+        std::fs::File::create(dir.path().join("big.jpg")).unwrap().set_len(MAX_FILE_BYTES + 1).unwrap();
+        assert_eq!(of("big.jpg"), "too_many_bytes");
+        #[cfg(unix)]
+        {
+            std::os::unix::fs::symlink("/dev/zero", dir.path().join("zero.jpg")).unwrap();
+            assert_eq!(of("zero.jpg"), "not_a_file");
+        }
+    }
+}

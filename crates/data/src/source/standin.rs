@@ -1,0 +1,173 @@
+//! Files that stand where data should be: refused by what they are, before a parser makes nonsense of them,
+//! with the right `data_config.dataset` where there is one.
+
+use std::fs::File;
+use std::path::Path;
+
+use super::encoding::Encoding;
+use super::{SourceError, positioned};
+
+/// What a source wants.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Wanted {
+    /// A table of text in this encoding.
+    Table(Encoding),
+    /// Lines of JSON.
+    Lines,
+    /// A parquet file.
+    Parquet,
+}
+
+impl Wanted {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Table(_) => "CSV",
+            Self::Lines => "lines of JSON",
+            Self::Parquet => "parquet",
+        }
+    }
+}
+
+/// First bytes, and what they mean. None of them begins a table, lines of JSON or a parquet file.
+const SIGNATURES: [(&[u8], &str); 10] = [
+    (b"version https://git-lfs", "is a Git LFS pointer, not the data: run `git lfs pull`"),
+    (b"PK\x03\x04", "is a zip archive or an Excel workbook: unpack it, or export it as CSV"),
+    (b"\x1f\x8b", "is gzip-compressed: unpack it first"),
+    (b"\x28\xb5\x2f\xfd", "is zstd-compressed: unpack it first"),
+    (b"BZh", "is bzip2-compressed: unpack it first"),
+    (b"\xfd7zXZ", "is xz-compressed: unpack it first"),
+    (b"PARE", "is an encrypted parquet file, which is not read"),
+    (b"SQLite format 3", "is an SQLite database"),
+    (b"ARROW1", "is an Arrow file: save it as parquet"),
+    (b"\xff\xff\xff\xff", "is an Arrow stream: save it as parquet"),
+];
+
+const PICTURES: [(&[u8], &str); 4] =
+    [(b"\x89PNG", "PNG"), (b"\xff\xd8\xff", "JPEG"), (b"GIF8", "GIF"), (b"RIFF", "WebP")];
+
+/// Refuses a file that cannot be what is wanted.
+pub(crate) fn refuse(path: &Path, file: &File, wanted: Wanted) -> Result<(), SourceError> {
+    let io = |e| SourceError::io(path, e);
+    let about = file.metadata().map_err(io)?;
+    if about.is_dir() {
+        return Err(SourceError::not_usable(path, folder(path, wanted)));
+    }
+    if !about.is_file() {
+        return Err(SourceError::not_usable(path, "is no plain file"));
+    }
+    let mut head = [0; 512];
+    let read = positioned::read_at(file, &mut head, 0).map_err(io)?;
+    match what(&head[..read], wanted) {
+        Some(found) => Err(SourceError::not_usable(path, found)),
+        None => Ok(()),
+    }
+}
+
+/// A folder in a file's place, with the source that reads folders like it.
+fn folder(path: &Path, wanted: Wanted) -> String {
+    let dataset = if holds_parquet(path) { "parquet" } else { "folder" };
+    format!("is a folder: a {} file is wanted; for a folder set data_config.dataset={dataset}", wanted.name())
+}
+
+/// True if there is a parquet file in a folder, or in one of its folders.
+pub(crate) fn holds_parquet(folder: &Path) -> bool {
+    let walk = walkdir::WalkDir::new(folder).max_depth(2).into_iter().filter_map(Result::ok).take(10_000);
+    walk.map(walkdir::DirEntry::into_path).any(|p| p.extension().is_some_and(|e| e == "parquet"))
+}
+
+fn what(head: &[u8], wanted: Wanted) -> Option<String> {
+    let whole = head.len() < 512;
+    let body = head.strip_prefix(b"\xef\xbb\xbf").unwrap_or(head);
+    let text = body.trim_ascii_start();
+    if text.is_empty() && whole {
+        return Some(match wanted {
+            Wanted::Table(_) => "is empty: at least a header line and one row are wanted".into(),
+            _ => format!("is empty: {} is wanted", wanted.name()),
+        });
+    }
+    if let Some((_, found)) = SIGNATURES.iter().find(|(bytes, _)| head.starts_with(bytes)) {
+        return Some((*found).into());
+    }
+    if let Some((_, kind)) = PICTURES.iter().find(|(bytes, _)| head.starts_with(bytes)) {
+        return Some(format!(
+            "is a {kind} picture, not {}: for a folder of pictures set data_config.dataset=folder",
+            wanted.name()
+        ));
+    }
+    let shown = text[..text.len().min(60)].escape_ascii();
+    let lower = text[..text.len().min(15)].to_ascii_lowercase();
+    if lower.starts_with(b"<!doctype") || lower.starts_with(b"<html") || lower.starts_with(b"<?xml") {
+        return Some(format!("is a web page, not {} (a failed download?): `{shown}`", wanted.name()));
+    }
+    let json = text.starts_with(b"{") || text.starts_with(b"[");
+    match wanted {
+        Wanted::Parquet => (!head.starts_with(b"PAR1")).then(|| no_parquet(text, json)),
+        _ if head.starts_with(b"PAR1") => {
+            Some(format!("is a parquet file, not {}: set data_config.dataset=parquet", wanted.name()))
+        }
+        Wanted::Table(_) if json => {
+            Some(format!("is JSON, not CSV (an error answer in place of a download?): `{shown}`"))
+        }
+        Wanted::Lines if !json => Some(format!("is not lines of JSON: it begins `{shown}`")),
+        Wanted::Table(encoding) => no_text(head, encoding),
+        Wanted::Lines => no_text(head, Encoding::UTF_8),
+    }
+}
+
+/// What is no parquet file, with the source that reads it.
+fn no_parquet(text: &[u8], json: bool) -> String {
+    let shown = text[..text.len().min(60)].escape_ascii();
+    let line = text.split(|b| *b == b'\n').next().unwrap_or_default();
+    let printable =
+        std::str::from_utf8(line).is_ok_and(|l| !l.chars().any(|c| c.is_control() && c != '\t' && c != '\r'));
+    if json {
+        format!("is JSON, not parquet (an error answer in place of a download?): `{shown}`")
+    } else if printable && line.contains(&b'\t') {
+        format!("is a text file, not parquet: `{shown}`; for a table set data_config.dataset=tsv")
+    } else if printable && line.contains(&b',') {
+        format!("is a text file, not parquet: `{shown}`; for a table set data_config.dataset=csv")
+    } else {
+        format!("is not parquet: it does not begin with `PAR1` but with `{shown}`")
+    }
+}
+
+/// What cannot be text in the encoding.
+fn no_text(head: &[u8], encoding: Encoding) -> Option<String> {
+    match encoding_rs::Encoding::for_bom(head).map(|(marked, _)| marked) {
+        Some(marked)
+            if marked != encoding.inner() && !(encoding.is_utf_16() && marked != encoding_rs::UTF_8) =>
+        {
+            let (marked, own) = (marked.name(), encoding.name());
+            let right = marked.to_ascii_lowercase();
+            Some(format!(
+                "begins with the mark of {marked}, and data_config.encoding is {own}: set it to {right}"
+            ))
+        }
+        None if encoding.inner().is_ascii_compatible() && head.contains(&0) => {
+            Some("is binary, not text: there is a byte 0 near its start".into())
+        }
+        _ => None,
+    }
+}
+
+/// The source that reads a file, as an advice to set it; empty if there is none.
+pub(crate) fn dataset(path: &Path, file: &File) -> String {
+    let mut head = [0; 512];
+    let read = positioned::read_at(file, &mut head, 0).unwrap_or(0);
+    let head = &head[..read];
+    let named = |ending: &str| path.extension().is_some_and(|e| e.eq_ignore_ascii_case(ending));
+    let dataset = if head.starts_with(b"PAR1") {
+        "parquet"
+    } else if PICTURES.iter().any(|(bytes, _)| head.starts_with(bytes)) {
+        return "; give the folder that it lies in".into();
+    } else if named("jsonl") {
+        return "; give the folder that it lies in, and call it metadata.jsonl".into();
+    } else if named("tsv") {
+        "tsv"
+    } else if named("csv") {
+        "csv"
+    } else {
+        return String::new();
+    };
+    format!("; for this file set data_config.dataset={dataset}")
+}

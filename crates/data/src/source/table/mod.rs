@@ -1,0 +1,253 @@
+//! A table of text: a header line, then records of as many fields, divided by one character, quoted as in CSV.
+//!
+//! A table is read from end to end when it is opened ([`Table::records`]), which checks every record; single
+//! records are then read again by their place. Records are never held in memory together.
+
+mod bounded;
+mod columns;
+
+use std::fs::File;
+use std::io::{Seek, SeekFrom};
+use std::path::{Path, PathBuf};
+
+use csv::{ByteRecord, ReaderBuilder};
+
+use super::encoding::{Encoding, Guess};
+use super::standin::{self, Wanted};
+use super::{SourceError, positioned, transcode};
+use bounded::{Bounded, MAX_RECORD};
+pub(crate) use columns::Wish;
+
+/// An opened table: its header is read.
+#[derive(Debug)]
+pub(crate) struct Table {
+    path: PathBuf,
+    /// The file itself, or its copy in UTF-8.
+    file: File,
+    encoding: Encoding,
+    delimiter: u8,
+    names: Vec<String>,
+}
+
+/// A record that was read and checked.
+pub(crate) struct Record<'a> {
+    pub(crate) fields: &'a ByteRecord,
+    /// First byte.
+    pub(crate) offset: u64,
+    /// Bytes, the line end included.
+    pub(crate) length: u64,
+    /// Line on which it begins, from 1.
+    pub(crate) line: u64,
+}
+
+impl Table {
+    /// Opens `path` and reads its header.
+    pub(crate) fn open(path: &Path, delimiter: u8, encoding: Encoding) -> Result<Self, SourceError> {
+        let mut file = File::open(path).map_err(|e| SourceError::io(path, e))?;
+        standin::refuse(path, &file, Wanted::Table(encoding))?;
+        let mut read_as = encoding;
+        if !encoding.keeps_ascii(delimiter) {
+            (file, read_as) = (transcode::to_utf8(path, &file, encoding)?, Encoding::UTF_8);
+        }
+        let mut table =
+            Self { path: path.to_path_buf(), file, encoding: read_as, delimiter, names: Vec::new() };
+        table.names = table.header()?;
+        Ok(table)
+    }
+
+    /// The file.
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The place of a column.
+    pub(crate) fn column(&self, wish: &Wish<'_>) -> Result<usize, SourceError> {
+        wish.find(&self.names)
+            .map_err(|found| self.column_error(found + &columns::hint(&self.names, self.delimiter)))
+    }
+
+    /// The header.
+    pub(crate) fn names(&self) -> &[String] {
+        &self.names
+    }
+
+    /// The name of a column.
+    pub(crate) fn name(&self, column: usize) -> &str {
+        self.names.get(column).map_or("", |name| name)
+    }
+
+    pub(crate) fn column_error(&self, found: String) -> SourceError {
+        SourceError::Column { path: self.path.clone(), place: "line 1: ", found }
+    }
+
+    /// The text of a field.
+    pub(crate) fn text<'a>(&self, field: &'a [u8]) -> Result<std::borrow::Cow<'a, str>, String> {
+        self.encoding.decode(field).map_err(|bad| {
+            let name = self.encoding.name();
+            format!("not {name}, at its byte {}: `{}`", bad.at + 1, bad.found)
+        })
+    }
+
+    /// Reads all records and hands each to `each` with its row number. Fields of the column `raw` need not be
+    /// text: a damaged picture is one bad sample, but damaged text means that the file has another encoding.
+    ///
+    /// # Errors
+    /// If a record has not as many fields as the header, a text is none, or a quotation mark stays open.
+    pub(crate) fn records(
+        &self,
+        raw: Option<usize>,
+        mut each: impl FnMut(usize, &Record<'_>) -> Result<(), SourceError>,
+    ) -> Result<usize, SourceError> {
+        let (mut reader, start) = self.reader()?;
+        let (mut fields, mut row, mut last) = (ByteRecord::new(), 0, None);
+        let mut guess = Guess::new(self.encoding);
+        while reader.read_byte_record(&mut fields).map_err(|e| self.csv_error(e))? {
+            let Some(position) = fields.position() else { continue };
+            let (offset, line) = self.skip_line_ends(position.byte(), position.line())?;
+            let end = reader.position().byte();
+            start.set(end);
+            let record = Record { fields: &fields, offset, length: end.saturating_sub(offset), line };
+            self.check(row, &record, raw, &mut guess)?;
+            each(row, &record)?;
+            last = Some((record.offset, record.length, line));
+            row += 1;
+        }
+        let Some((offset, length, line)) = last else {
+            return Err(SourceError::not_usable(&self.path, "has a header line but no row"));
+        };
+        self.refuse_open_quote(row - 1, offset, length, line)?;
+        if let Some(line) = guess.utf8_since() {
+            let found = format!(
+                "line {line}: this text and all others are UTF-8, not {}: leave data_config.encoding=utf-8",
+                self.encoding.name()
+            );
+            return Err(SourceError::not_usable(&self.path, found));
+        }
+        Ok(row)
+    }
+
+    /// Reads one record again.
+    pub(crate) fn read(&self, offset: u64, length: u64) -> Result<ByteRecord, String> {
+        let changed = |what: String| format!("{what}: was the file changed while it was in use?");
+        let mut bytes = vec![0; usize::try_from(length).map_err(|e| changed(e.to_string()))?];
+        positioned::read_exact_at(&self.file, &mut bytes, offset).map_err(|e| changed(e.to_string()))?;
+        let mut record = ByteRecord::new();
+        let mut reader = self.builder().has_headers(false).from_reader(&bytes[..]);
+        let found = reader.read_byte_record(&mut record).map_err(|e| changed(e.to_string()))?;
+        let fields = if found { record.len() } else { 0 };
+        if fields != self.names.len() {
+            return Err(changed(format!("{fields} fields instead of {}", self.names.len())));
+        }
+        Ok(record)
+    }
+
+    /// An error about a record.
+    pub(crate) fn record_error(&self, row: usize, line: u64, found: String) -> SourceError {
+        SourceError::Record { path: self.path.clone(), line, row, found }
+    }
+
+    fn header(&self) -> Result<Vec<String>, SourceError> {
+        let (mut reader, _) = self.reader()?;
+        let header = reader.byte_headers().map_err(|e| self.csv_error(e))?;
+        let name = |field: &[u8]| self.text(field).map(|n| n.trim().to_owned());
+        header
+            .iter()
+            .map(name)
+            .collect::<Result<_, _>>()
+            .map_err(|e| self.column_error(format!("the header is {e}. {NAME_THE_ENCODING}")))
+    }
+
+    /// A reader of the whole table, and the cell that holds where the present record begins.
+    fn reader(&self) -> Result<(csv::Reader<Bounded<&File>>, Start), SourceError> {
+        (&self.file).seek(SeekFrom::Start(0)).map_err(|e| SourceError::io(&self.path, e))?;
+        let (bounded, start) = Bounded::new(&self.file, MAX_RECORD);
+        Ok((self.builder().from_reader(bounded), start))
+    }
+
+    /// Counts fields itself, so that the message about a wrong number of them can be better than the crate's.
+    fn builder(&self) -> ReaderBuilder {
+        let mut builder = ReaderBuilder::new();
+        builder.delimiter(self.delimiter).flexible(true).buffer_capacity(1 << 16);
+        builder
+    }
+
+    /// The parser counts blank lines, and the second half of `\r\n`, to the record that follows.
+    fn skip_line_ends(&self, mut offset: u64, mut line: u64) -> Result<(u64, u64), SourceError> {
+        let mut bytes = [0; 64];
+        loop {
+            let n = positioned::read_at(&self.file, &mut bytes, offset)
+                .map_err(|e| SourceError::io(&self.path, e))?;
+            let blank = bytes[..n].iter().take_while(|b| matches!(b, b'\n' | b'\r')).count();
+            line += bytes[..blank].iter().filter(|b| **b == b'\n').count() as u64;
+            offset += blank as u64;
+            if blank < n || n == 0 {
+                return Ok((offset, line));
+            }
+        }
+    }
+
+    /// Checks the fields of one record.
+    fn check(
+        &self,
+        row: usize,
+        record: &Record<'_>,
+        raw: Option<usize>,
+        guess: &mut Guess,
+    ) -> Result<(), SourceError> {
+        let fields = record.fields;
+        if fields.len() != self.names.len() {
+            let found = format!(
+                "{} where the header has {}: `{}`. Is a quotation mark or a delimiter missing or too many?",
+                count(fields.len()),
+                self.names.len(),
+                start_of(fields)
+            );
+            return Err(self.record_error(row, record.line, found));
+        }
+        for (i, field) in fields.iter().enumerate().filter(|(i, _)| Some(*i) != raw) {
+            guess.look(field, record.line);
+            if let Err(e) = self.text(field) {
+                let found = format!("field {} is {e}. {NAME_THE_ENCODING}", i + 1);
+                return Err(self.record_error(row, record.line, found));
+            }
+        }
+        Ok(())
+    }
+
+    /// A quotation mark that is never closed swallows the rest of the file into the last field. The parser
+    /// accepts that; but then what is put behind the record does not become a record of its own.
+    fn refuse_open_quote(&self, row: usize, offset: u64, length: u64, line: u64) -> Result<(), SourceError> {
+        let mut bytes = vec![0; usize::try_from(length).unwrap_or(0)];
+        positioned::read_exact_at(&self.file, &mut bytes, offset)
+            .map_err(|e| SourceError::io(&self.path, e))?;
+        bytes.extend(b"\n0");
+        let records = self.builder().has_headers(false).from_reader(&bytes[..]).byte_records().count();
+        if records < 2 {
+            let found = "a quotation mark is opened and never closed: the file is cut, or a `\"` inside a \
+                         field is not doubled";
+            return Err(self.record_error(row, line, found.into()));
+        }
+        Ok(())
+    }
+
+    fn csv_error(&self, error: csv::Error) -> SourceError {
+        match error.into_kind() {
+            csv::ErrorKind::Io(e) => SourceError::io(&self.path, e),
+            other => SourceError::not_usable(&self.path, format!("is not readable as CSV: {other:?}")),
+        }
+    }
+}
+
+type Start = std::rc::Rc<std::cell::Cell<u64>>;
+
+const NAME_THE_ENCODING: &str = "Save the file as UTF-8, or name its encoding in data_config.encoding (windows-1252, shift_jis, gbk, ...)";
+
+fn count(n: usize) -> String {
+    if n == 1 { "1 field".into() } else { format!("{n} fields") }
+}
+
+/// The record's beginning, for a message.
+fn start_of(record: &ByteRecord) -> String {
+    let short = |field: &[u8]| field[..field.len().min(24)].escape_ascii().to_string();
+    record.iter().take(3).map(short).collect::<Vec<_>>().join(" | ")
+}

@@ -1,0 +1,267 @@
+//! Folders of pictures: the ways captions stand beside them, and the ways such a folder can be wrong.
+
+use std::path::{Path, PathBuf};
+
+use ocelli_data::source::folder::{Folder, FolderOptions, FolderSplits};
+use ocelli_data::source::{Encoding, Source, SplitNames};
+use tempfile::TempDir;
+
+/// A folder in the making.
+struct Made(TempDir);
+
+impl Made {
+    fn new() -> Self {
+        Self(tempfile::tempdir().unwrap())
+    }
+
+    fn put(self, name: &str, bytes: impl AsRef<[u8]>) -> Self {
+        let path = self.path(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, bytes).unwrap();
+        self
+    }
+
+    fn pictures(self, names: &[&str]) -> Self {
+        let from = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cases/03_alpha_palette_grey/grey_L.png");
+        let png = std::fs::read(from).unwrap();
+        names.iter().fold(self, |made, name| made.put(name, &png))
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    fn splits(&self, names: &SplitNames, options: &FolderOptions) -> Result<FolderSplits, String> {
+        Folder::open(self.0.path(), names, options).map_err(|e| e.to_string())
+    }
+
+    fn opened(&self) -> Folder {
+        self.splits(&SplitNames::default(), &FolderOptions::default()).unwrap_or_else(|e| panic!("{e}")).train
+    }
+
+    fn refused(&self) -> String {
+        self.splits(&SplitNames::default(), &FolderOptions::default())
+            .expect_err("this folder must be refused")
+    }
+}
+
+/// Caption or reason of each row, read as a picture.
+fn rows(source: &dyn Source) -> Vec<String> {
+    let row = |row| source.read(row, 4).map_or_else(|bad| bad.reason.to_owned(), |sample| sample.caption);
+    (0..source.len()).map(row).collect()
+}
+
+#[test]
+fn metadata_in_csv_name_files_and_captions() {
+    let made = Made::new()
+        .pictures(&["b.png", "sub/a.png", "left.png", ".hidden/x.png"])
+        .put(
+            "metadata.csv",
+            "file_name,id,text\nb.png,1,\"two\nlines\"\nsub/a.png,2,\nsub\\a.png,3,again\nb.png,4,more\n",
+        )
+        .put("notes.md", "");
+    let folder = made.opened();
+    assert_eq!(rows(&folder), ["two lines", "more", "again"]);
+    assert_eq!(folder.groups().map(|g| (g.pictures(), g.rows())), Some((2, 3)));
+    assert_eq!(folder.caption_chars(0), 9);
+    let notes = folder.notes().join("\n");
+    assert!(notes.contains("`file_name` holds file names, `text` captions"), "{notes}");
+    assert!(notes.contains("1 pictures have no row in the metadata, such as left.png"), "{notes}");
+    assert!(folder.describe().ends_with("metadata.csv (2 pictures, 3 captions)"), "{}", folder.describe());
+    assert_eq!(folder.read(0, 4).unwrap().original, (64, 48));
+}
+
+#[test]
+fn metadata_in_lines_of_json_may_hold_lists() {
+    let made = Made::new().pictures(&["a.png", "b.png", "c.png"]).put(
+        "metadata.jsonl",
+        "\u{feff}{\"file_name\": \"a.png\", \"caption\": [\"one\", \"\", \"two\"]}\n\n\
+         {\"caption\": \"caf\u{e9}\", \"file_name\": \"b.png\", \"more\": {\"x\": 1}}\n{\"file_name\": \"c.png\"}",
+    );
+    let folder = made.opened();
+    assert_eq!(rows(&folder), ["one", "two", "caf\u{e9}", "empty_caption"]);
+    let place = folder.read(3, 4).unwrap_err().place;
+    assert!(place.ends_with("metadata.jsonl:4 (row 3)"), "{place}");
+}
+
+#[test]
+fn without_metadata_a_text_file_stands_beside_each_picture() {
+    let made = Made::new()
+        .pictures(&["b/2.png", "b/10.png", "a.png", "z.png", "q.png"])
+        .put("b/2.txt", "b two\n")
+        .put("b/10.txt", "b ten")
+        .put("a.txt", "\u{feff}caf\u{e9}\nnoir")
+        .put("q.txt", b"caf\xe9");
+    let folder = made.opened();
+    assert_eq!(rows(&folder), ["caf\u{e9} noir", "b ten", "b two", "bad_encoding"]);
+    assert!(folder.groups().is_none());
+    let notes = folder.notes().join("\n");
+    assert!(notes.contains("1 pictures have no .txt file beside them, such as z.png"), "{notes}");
+    let bad = folder.read(3, 4).unwrap_err();
+    assert!(bad.detail.contains("q.txt: line 1: `\\xe9`") && bad.place.ends_with("q.png (row 3)"), "{bad}");
+    let latin = FolderOptions { encoding: Encoding::named("latin1").unwrap(), ..FolderOptions::default() };
+    let latin = made.splits(&SplitNames::default(), &latin).unwrap().train;
+    assert_eq!(latin.caption(3).unwrap(), "caf\u{e9}");
+}
+
+#[test]
+fn sub_folders_are_splits() {
+    let made = Made::new()
+        .pictures(&["train/a.png", "train/deep/b.png", "val/c.png", "test/d.png"])
+        .put("train/metadata.csv", "file_name,text\na.png,a\ndeep/b.png,b\n../val/c.png,stolen\n")
+        .put("val/c.txt", "c")
+        .put("test/d.txt", "d");
+    let splits = made.splits(&SplitNames::default(), &FolderOptions::default()).unwrap();
+    assert_eq!(rows(&splits.train), ["a", "b", "outside_folder"]);
+    assert_eq!(rows(&splits.validation.unwrap()), ["c"]);
+    assert!(splits.note.unwrap().contains("`train` to train on, `val` to validate on"));
+    let names = |train: &str, validation: &str| SplitNames {
+        train: train.into(),
+        validation: Some(validation.into()),
+    };
+    let splits = made.splits(&names("val", "test"), &FolderOptions::default()).unwrap();
+    assert_eq!(
+        (rows(&splits.train), rows(&splits.validation.unwrap())),
+        (vec!["c".into()], vec!["d".into()])
+    );
+    let text = made.splits(&names("train", "dev"), &FolderOptions::default()).unwrap_err();
+    assert!(text.contains("no split `dev`") && text.contains("`test`, `train`, `val`"), "{text}");
+}
+
+#[test]
+fn metadata_above_the_splits_are_for_all_of_them() {
+    let made = Made::new()
+        .pictures(&["train/a.png", "train/b.png", "validation/c.png"])
+        .put("metadata.csv", "file_name,text\ntrain/a.png,a\nvalidation/c.png,c\n/etc/passwd,x\n");
+    let splits = made.splits(&SplitNames::default(), &FolderOptions::default()).unwrap();
+    assert_eq!(rows(&splits.train), ["a", "outside_folder"]);
+    assert!(splits.train.notes().join(" ").contains("such as train/b.png"));
+    assert_eq!(rows(&splits.validation.unwrap())[0], "c");
+}
+
+#[test]
+fn names_that_lead_out_are_never_opened() {
+    let made = Made::new().pictures(&["in/a.png", "secret.png"]).put(
+        "in/metadata.csv",
+        "file_name,text\n../secret.png,x\n/etc/passwd,x\nC:\\x.png,x\n..\\secret.png,x\nnone.png,x\n,x\na.png,ok\n",
+    );
+    let folder =
+        Folder::open(&made.path("in"), &SplitNames::default(), &FolderOptions::default()).unwrap().train;
+    let outside = "outside_folder";
+    assert_eq!(rows(&folder), [outside, outside, outside, outside, "missing_file", "not_a_file", "ok"]);
+    let bad = folder.read(1, 4).unwrap_err();
+    assert!(bad.detail.contains("`/etc/passwd`") && bad.place.ends_with("metadata.csv:3 (row 1)"), "{bad}");
+}
+
+#[cfg(unix)]
+#[test]
+fn links_pipes_and_locked_folders_are_no_hang() {
+    use std::os::unix::fs::symlink;
+    let made =
+        Made::new().pictures(&["real/train/a.png"]).put("real/train/a.txt", "a").put("real/train/p.txt", "p");
+    symlink("..", made.path("real/train/loop")).unwrap();
+    symlink("/", made.path("real/train/root")).unwrap();
+    symlink("a.png", made.path("real/train/link.png")).unwrap();
+    symlink("a.txt", made.path("real/train/link.txt")).unwrap();
+    symlink("nowhere.png", made.path("real/train/gone.png")).unwrap();
+    symlink("a.txt", made.path("real/train/gone.txt")).unwrap();
+    let made_pipe = std::process::Command::new("mkfifo").arg(made.path("real/train/p.png")).status();
+    assert!(made_pipe.unwrap().success());
+    // The folder itself, and a split, may be links.
+    symlink("real", made.path("way")).unwrap();
+    let folder =
+        Folder::open(&made.path("way"), &SplitNames::default(), &FolderOptions::default()).unwrap().train;
+    assert_eq!(rows(&folder), ["a", "missing_file", "a", "not_a_file"]);
+    let notes = folder.notes().join("\n");
+    assert!(notes.contains("2 linked folders are not followed, such as loop"), "{notes}");
+}
+
+#[test]
+fn what_cannot_be_read_is_refused_by_name() {
+    let csv = "file_name,text\na.png,x\n";
+    for (made, wanted) in [
+        (Made::new(), &["has no pictures"][..]),
+        (Made::new().pictures(&["a.png"]), &["1 pictures but no captions", "metadata.csv"]),
+        (
+            Made::new().put("metadata.csv", csv).put("metadata.jsonl", "{}"),
+            &["both metadata.csv and metadata.jsonl"],
+        ),
+        (Made::new().put("metadata.csv", "file_name,text\n"), &["metadata.csv", "no row"]),
+        (
+            Made::new().put("metadata.csv", "file,text\na.png,x\n"),
+            &["`file_name`", "`file`, `text`", "line 1"],
+        ),
+        (Made::new().put("metadata.csv", "file_name;text\na.png;x\n"), &["data_config.delimiter=';'"]),
+        (Made::new().put("metadata.csv", b"file_name,text\na.png,caf\xe9\n"), &["line 2", "\\xe9"]),
+        (Made::new().put("metadata.csv", "file_name,text\na.png\n"), &["line 2", "1 field"]),
+        (Made::new().put("metadata.csv", "file_name,text\na.png, \n"), &["none of the 1 pictures"]),
+        (Made::new().put("metadata.csv", "version https://git-lfs.github.com/spec/v1\n"), &["git lfs pull"]),
+        (Made::new().put("metadata.jsonl", "file_name,text\n"), &["not lines of JSON"]),
+        (Made::new().put("metadata.jsonl", "<html>"), &["web page"]),
+        (Made::new().put("metadata.jsonl", "[1]\n"), &["line 1", "no object"]),
+        (
+            Made::new().put("metadata.jsonl", "{\"file_name\": \"a\", \"text\": \"x\"}\n{\"file_na"),
+            &["line 2", "Is the file cut?"],
+        ),
+        (Made::new().put("metadata.jsonl", "{\"file_name\": \"a\", \"text\": 5}"), &["`text` is a number"]),
+        (
+            Made::new().put("metadata.jsonl", "{\"file_name\": 1, \"text\": \"\"}"),
+            &["`file_name` is a number"],
+        ),
+        (Made::new().put("metadata.jsonl", "{\"image\": 1, \"text\": \"\"}"), &["`file_name`", "`image`"]),
+        (Made::new().put("data/train-0.parquet", ""), &["data_config.dataset=parquet"]),
+        (
+            Made::new().pictures(&["x/a.png"]).put("x/metadata.csv", csv),
+            &["x/metadata.csv", "give that folder"],
+        ),
+        (Made::new().pictures(&["test/a.png"]), &["no split `train`", "`test`", "data_config.train_split"]),
+    ] {
+        let text = made.refused();
+        assert!(wanted.iter().all(|part| text.contains(part)), "{text}, expected {wanted:?}");
+    }
+}
+
+#[test]
+fn a_file_in_a_folders_place_names_the_right_source() {
+    let made = Made::new().put("a.csv", "x,y\n").put("b.tsv", "").put("c.bin", "PAR1").pictures(&["d.png"]);
+    for (name, wanted) in [
+        ("a.csv", "dataset=csv"),
+        ("b.tsv", "dataset=tsv"),
+        ("c.bin", "dataset=parquet"),
+        ("d.png", "give the folder"),
+    ] {
+        let open = Folder::open(&made.path(name), &SplitNames::default(), &FolderOptions::default());
+        let text = open.unwrap_err().to_string();
+        assert!(text.contains("is a file") && text.contains(wanted), "{text}");
+    }
+    let text =
+        Folder::open(&made.path("d.pn"), &SplitNames::default(), &FolderOptions::default()).unwrap_err();
+    assert!(text.to_string().contains("Did you mean"), "{text}");
+}
+
+#[test]
+fn the_fingerprint_is_of_names_sizes_and_captions() {
+    let of = |name: &str, caption: &str, extra: &str| {
+        let made = Made::new().pictures(&["a.png", "b.png"]).put("b.png", extra);
+        made.put("metadata.csv", format!("file_name,text\n{name},{caption}\n")).opened().fingerprint()
+    };
+    let base = of("a.png", "x", "");
+    assert_eq!(base, of("a.png", "x", "other"), "a file without a row does not count");
+    assert_ne!(base, of("a.png", "y", ""));
+    assert_ne!(base, of("b.png", "x", ""));
+    assert_ne!(of("b.png", "x", "12"), of("b.png", "x", "123"));
+}
+
+#[test]
+fn the_published_presets_columns_do_not_get_in_the_way() {
+    let made = Made::new().pictures(&["a.png"]).put("metadata.csv", "file_name,text\na.png,x\n");
+    let options = FolderOptions {
+        image_col: Some("b64string_images".into()),
+        caption_col: Some("caption".into()),
+        ..FolderOptions::default()
+    };
+    assert_eq!(rows(&made.splits(&SplitNames::default(), &options).unwrap().train), ["x"]);
+    let other = FolderOptions { caption_col: Some("words".into()), ..options };
+    let text = made.splits(&SplitNames::default(), &other).unwrap_err();
+    assert!(text.contains("no column `words` (data_config.caption_col)"), "{text}");
+}

@@ -1,0 +1,116 @@
+//! From configuration keys to opened sources: the one place that knows which kind of source reads what.
+
+use crate::error::TrainError;
+use crate::settings;
+use ocelli_config::{CaptionChoice, Config, Dataset};
+use ocelli_data::source::csv::{Csv, CsvOptions};
+use ocelli_data::source::folder::{Folder, FolderOptions};
+use ocelli_data::source::parquet::{Parquet, ParquetOptions};
+use ocelli_data::source::shapes::{Shapes, Split};
+use ocelli_data::source::{Encoding, Source, SplitNames, first_captions};
+use std::path::Path;
+use std::sync::Arc;
+
+/// The opened sources of a configuration.
+pub struct Sources {
+    /// To train on.
+    pub train: Arc<dyn Source>,
+    /// To validate on, where that is a source of its own; else rows of `train` are set apart.
+    pub validation: Option<Arc<dyn Source>>,
+    /// What a person should know, a line each.
+    pub notes: Vec<String>,
+}
+
+/// Opens what `data_config` names.
+///
+/// # Errors
+/// If it cannot be used as a whole; single bad samples are no error.
+pub fn open(c: &Config) -> Result<Sources, TrainError> {
+    let path = Path::new(c.data.data_path.as_deref().unwrap_or_default());
+    match c.data.dataset {
+        Dataset::Csv | Dataset::Tsv => {
+            let csv = Csv::open(path, &csv_options(c)?)?;
+            Ok(Sources::new(c, Arc::new(csv), None, Vec::new()))
+        }
+        Dataset::Folder => {
+            let splits = Folder::open(path, &split_names(c), &folder_options(c)?)?;
+            let validation = splits.validation.map(|v| Arc::new(v) as Arc<dyn Source>);
+            Ok(Sources::new(c, Arc::new(splits.train), validation, Vec::from_iter(splits.note)))
+        }
+        Dataset::Parquet => {
+            let splits = Parquet::open(path, &split_names(c), &parquet_options(c))?;
+            let validation = splits.validation.map(|v| Arc::new(v) as Arc<dyn Source>);
+            Ok(Sources::new(c, Arc::new(splits.train), validation, splits.notes))
+        }
+        // A configuration that asks for `coco` is refused before it comes here.
+        Dataset::Shapes | Dataset::Coco => Ok(shapes(c)),
+    }
+}
+
+impl Sources {
+    /// Identifies the rows to train on, as snapshots keep it.
+    pub fn fingerprint(&self) -> String {
+        format!("{:016x}", self.train.fingerprint())
+    }
+
+    /// Sources as they are, with the captions that the configuration chooses.
+    fn new(c: &Config, train: Arc<dyn Source>, held_out: Option<Arc<dyn Source>>, more: Vec<String>) -> Self {
+        let choose = |source| match c.data.caption_choice {
+            CaptionChoice::First => first_captions(source),
+            CaptionChoice::Random | CaptionChoice::All => source,
+        };
+        let (train, validation) = (choose(train), held_out.map(choose));
+        let mut notes = vec![format!("data: {}", train.describe())];
+        notes.extend(train.notes());
+        notes.extend(more);
+        if let Some(validation) = &validation {
+            notes.push(format!("validation data: {}", validation.describe()));
+            notes.extend(validation.notes());
+        }
+        Self { train, validation, notes }
+    }
+}
+
+fn parquet_options(c: &Config) -> ParquetOptions {
+    ParquetOptions {
+        image_col: c.data.image_col.clone(),
+        caption_col: c.data.caption_col.clone(),
+        decode: settings::decoding(c),
+    }
+}
+
+fn split_names(c: &Config) -> SplitNames {
+    SplitNames { train: c.data.train_split.clone(), validation: c.data.val_split.clone() }
+}
+
+fn folder_options(c: &Config) -> Result<FolderOptions, TrainError> {
+    Ok(FolderOptions {
+        image_col: c.data.image_col.clone(),
+        caption_col: c.data.caption_col.clone(),
+        delimiter: c.data.delimiter_byte().unwrap_or(b','),
+        encoding: encoding(c)?,
+        decode: settings::decoding(c),
+    })
+}
+
+fn csv_options(c: &Config) -> Result<CsvOptions, TrainError> {
+    Ok(CsvOptions {
+        image_col: c.data.image_col.clone(),
+        caption_col: c.data.caption_col.clone(),
+        delimiter: c.data.delimiter_byte().unwrap_or(b','),
+        encoding: encoding(c)?,
+        decode: settings::decoding(c),
+    })
+}
+
+fn encoding(c: &Config) -> Result<Encoding, TrainError> {
+    Encoding::named(&c.data.encoding).map_err(TrainError::Setting)
+}
+
+fn shapes(c: &Config) -> Sources {
+    let drawn = |split, len| Arc::new(Shapes::new(c.trainer.seed, split, len)) as Arc<dyn Source>;
+    let train = drawn(Split::Train, c.data.train_samples.unwrap_or(u32::MAX as usize));
+    let validation = (c.data.val_samples > 0).then(|| drawn(Split::Validation, c.data.val_samples));
+    let notes = vec![format!("data: {}", train.describe())];
+    Sources { train, validation, notes }
+}
