@@ -15,11 +15,16 @@ use ocelli_train::engine::{Captions, Engine};
 use ocelli_train::settings;
 use ocelli_train::snapshot::{self, Meta};
 use serde_json::json;
+use std::fs::File;
+use std::io::Read;
 use std::path::Path;
 use std::sync::Arc;
 
 /// Pictures captioned side by side, at most.
 const SIDE_BY_SIDE: usize = 16;
+
+/// Files with more bytes are no pictures.
+const MAX_BYTES: u64 = 256 << 20;
 
 /// A trained model, ready to caption.
 struct Model {
@@ -108,10 +113,20 @@ fn prompt(args: &Args, model: &Model) -> anyhow::Result<Vec<u32>> {
 
 /// The pixels of a picture, or why there are none.
 fn picture(path: &Path, config: &Config) -> Result<Vec<u8>, Reject> {
-    let bytes = std::fs::read(path)
-        .map_err(|e| Reject { reason: "read_error", detail: format!("cannot read it: {e}") })?;
-    let rgb = decode(&bytes, &settings::decoding(config))?;
+    let rgb = decode(&read(path)?, &settings::decoding(config))?;
     resize(&rgb, config.model.img_size)
+}
+
+/// The bytes of a file, or of a pipe that was named: its writer decides when it ends, but not how much is kept.
+fn read(path: &Path) -> Result<Vec<u8>, Reject> {
+    let failed = |e| Reject { reason: "read_error", detail: format!("cannot read it: {e}") };
+    let mut bytes = Vec::new();
+    File::open(path).and_then(|f| f.take(MAX_BYTES + 1).read_to_end(&mut bytes)).map_err(failed)?;
+    if bytes.len() as u64 > MAX_BYTES {
+        let detail = format!("more than {MAX_BYTES} bytes, the limit for a picture");
+        return Err(Reject { reason: "too_many_bytes", detail });
+    }
+    Ok(bytes)
 }
 
 fn print_failure(path: &Path, why: &Reject, args: &Args) {

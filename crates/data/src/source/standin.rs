@@ -45,6 +45,21 @@ const SIGNATURES: [(&[u8], &str); 10] = [
 const PICTURES: [(&[u8], &str); 4] =
     [(b"\x89PNG", "PNG"), (b"\xff\xd8\xff", "JPEG"), (b"GIF8", "GIF"), (b"RIFF", "WebP")];
 
+/// Opens what should be a file of the wanted kind.
+///
+/// # Errors
+/// If it cannot be opened, or cannot be what is wanted. A pipe is never opened: that would wait for its writer.
+pub(crate) fn open(path: &Path, wanted: Wanted) -> Result<File, SourceError> {
+    let io = |e| SourceError::io(path, e);
+    let about = std::fs::metadata(path).map_err(io)?;
+    if !about.is_file() && !about.is_dir() {
+        return Err(SourceError::not_usable(path, "is no plain file"));
+    }
+    let file = File::open(path).map_err(io)?;
+    refuse(path, &file, wanted)?;
+    Ok(file)
+}
+
 /// Refuses a file that cannot be what is wanted.
 pub(crate) fn refuse(path: &Path, file: &File, wanted: Wanted) -> Result<(), SourceError> {
     let io = |e| SourceError::io(path, e);

@@ -14,7 +14,12 @@ const SHOWN: usize = 20;
 /// The characters of the file at `path`, in order.
 pub(super) fn read(path: &Path) -> Result<Vec<char>, TokenizerError> {
     let failed = |source| TokenizerError::Read { path: path.to_owned(), source };
-    let bytes = std::fs::metadata(path).map_err(failed)?.len();
+    let about = std::fs::metadata(path).map_err(failed)?;
+    // A device has no length, and no end.
+    if !about.is_file() {
+        return Err(failed(std::io::Error::other("it is not a file")));
+    }
+    let bytes = about.len();
     if bytes > MAX_BYTES {
         return Err(TokenizerError::TooLarge { path: path.to_owned(), bytes });
     }

@@ -2,7 +2,6 @@
 //! captions, wherever they stand.
 
 use std::collections::HashMap;
-use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 
@@ -94,8 +93,7 @@ fn table(path: &Path, options: &FolderOptions, rows: &mut Rows<'_>) -> Result<St
 }
 
 fn lines(path: &Path, options: &FolderOptions, rows: &mut Rows<'_>) -> Result<String, SourceError> {
-    let file = File::open(path).map_err(|e| SourceError::io(path, e))?;
-    standin::refuse(path, &file, Wanted::Lines)?;
+    let file = standin::open(path, Wanted::Lines)?;
     let mut reader = BufReader::new(file);
     let (mut bytes, mut row, mut columns) = (Vec::new(), 0, None);
     for line in 1.. {

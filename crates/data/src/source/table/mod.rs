@@ -43,8 +43,7 @@ pub(crate) struct Record<'a> {
 impl Table {
     /// Opens `path` and reads its header.
     pub(crate) fn open(path: &Path, delimiter: u8, encoding: Encoding) -> Result<Self, SourceError> {
-        let mut file = File::open(path).map_err(|e| SourceError::io(path, e))?;
-        standin::refuse(path, &file, Wanted::Table(encoding))?;
+        let mut file = standin::open(path, Wanted::Table(encoding))?;
         let mut read_as = encoding;
         if !encoding.keeps_ascii(delimiter) {
             (file, read_as) = (transcode::to_utf8(path, &file, encoding)?, Encoding::UTF_8);
