@@ -14,12 +14,18 @@ pub struct Console {
     terminal: bool,
     /// The last state of things, unless it stands on the screen as a plain line.
     unsaid: Option<String>,
+    /// The file that is fetched.
+    file: String,
 }
 
 impl Console {
     /// A progress line on a terminal; plain lines if either output goes elsewhere.
     pub fn new() -> Self {
-        Self { terminal: std::io::stdout().is_terminal() && std::io::stderr().is_terminal(), unsaid: None }
+        Self {
+            terminal: std::io::stdout().is_terminal() && std::io::stderr().is_terminal(),
+            unsaid: None,
+            file: String::new(),
+        }
     }
 
     fn progress(&mut self, p: &Progress) {
@@ -29,6 +35,19 @@ impl Console {
             self.unsaid = Some(line);
         } else {
             say(&line);
+        }
+    }
+
+    /// On a terminal alone: elsewhere the line before has said it all.
+    fn fetching(&mut self, name: &str, done: u64, total: u64) {
+        if self.terminal {
+            // Another file may have another unit: its line begins anew.
+            if self.file != name {
+                self.file = name.into();
+                clear_progress();
+            }
+            let (unit, bytes) = if total < 10_000_000 { ("kB", 1_000) } else { ("MB", 1_000_000) };
+            show_progress(done / bytes, total.div_ceil(bytes), format!("{unit} {name}"));
         }
     }
 
@@ -53,6 +72,8 @@ impl Reporter for Console {
         match event {
             Event::Note(text) => say(text),
             Event::Warning(text) => warn(&format!("warning: {text}")),
+            Event::Fetching { name, done, total } => self.fetching(name, *done, *total),
+            Event::Fetched => clear_progress(),
             Event::Step { epoch, step, time } => {
                 let ms = time.as_secs_f64() * 1e3;
                 say(&format!("[rank 0] epoch {epoch}, step {step}, dt: {ms:.2} ms"));

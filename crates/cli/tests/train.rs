@@ -67,7 +67,6 @@ fn bad_input_is_refused_before_anything_is_made() {
     b.train(&["model_config.n_head=3"]).refused(&["n_head", "16", "3"]);
     b.train(&["trainer_config.max_iters=0"]).refused(&["max_iters"]);
     b.run(&["train", "--config-name", "nowhere"]).refused(&["nowhere"]);
-    b.run(&["train", "--config-name", "coco_train"]).refused(&["coco is not there yet"]);
     b.train(&["--resume", "nothing.safetensors"]).refused(&["nothing.safetensors"]);
     b.train(&["model_config.init_from=nothing.safetensors"]).refused(&["nothing.safetensors"]);
     assert_eq!(b.run(&["train", "--no-such-flag"]).code, Some(2));

@@ -33,6 +33,7 @@ impl Default for DataConfig {
         Self {
             dataset: Dataset::Shapes,
             data_path: None,
+            revision: None,
             image_col: None,
             caption_col: None,
             delimiter: None,

@@ -162,8 +162,9 @@ pub const KEYS: &[Key] = &[
     int("model_config.head_size", 1, STEPS, "Of the published recipe, unused there too.").or_null().no_effect("a head's width is the model's width divided by n_head"),
     text("model_config.init_from", "Safetensors file to start the weights from (weights only), or a run or snapshot folder; null: drawn from the seed.").or_null(),
 
-    word("data_config.dataset", Dataset::NAMES, "Kind of source; shapes is built in and needs no file.").only(&["shapes", "csv", "tsv", "folder", "parquet"]),
-    text("data_config.data_path", "File, folder or name of the source, relative to the working directory.").or_null(),
+    word("data_config.dataset", Dataset::NAMES, "Kind of source; shapes is built in and needs no file; coco is fetched from the hub once, or read from a folder."),
+    text("data_config.data_path", "File or folder of the source, relative to the working directory; for coco also owner/name of a data set of the hub.").or_null(),
+    text("data_config.revision", "Branch, tag or commit of a data set of the hub (dataset coco); null: main, as it was when first fetched.").or_null(),
     text("data_config.image_col", "Column with the picture; null: the usual names, such as image.").or_null(),
     text("data_config.caption_col", "Column with the caption; null: the usual names, caption before text.").or_null(),
     text("data_config.delimiter", "What divides the fields of a text table: one ASCII character, or \\t for a tab; null: a tab for tsv, else a comma.").or_null(),

@@ -50,6 +50,7 @@ const CHECKS: &[Check] = &[
     (&["data_config.max_seq_length", "model_config.max_positions"], max_length),
     (&["data_config.padding", "data_config.max_seq_length"], padding),
     (&["data_config.data_path", "data_config.dataset"], data_path),
+    (&["data_config.revision", "data_config.dataset"], revision),
     (&["data_config.delimiter", "data_config.dataset"], delimiter),
     (&["data_config.encoding", "data_config.dataset"], encoding),
     (&["data_config.val_split", "data_config.train_split", "data_config.dataset"], splits),
@@ -119,6 +120,13 @@ fn padding(config: &Config) -> Option<String> {
 fn data_path(config: &Config) -> Option<String> {
     (config.data.dataset != Dataset::Shapes && config.data.data_path.is_none())
         .then(|| format!("data_path is null, but dataset {} is read from there: set it", config.data.dataset))
+}
+
+fn revision(config: &Config) -> Option<String> {
+    let (dataset, revision) = (config.data.dataset, config.data.revision.as_ref()?);
+    (dataset != Dataset::Coco).then(|| {
+        format!("revision is {revision}, but dataset {dataset} is not fetched from the hub: leave it null")
+    })
 }
 
 fn delimiter(config: &Config) -> Option<String> {

@@ -71,6 +71,8 @@ pub struct DataConfig {
     pub dataset: Dataset,
     /// File, folder or name of the source, relative to the working directory; `shapes` needs none.
     pub data_path: Option<String>,
+    /// Branch, tag or commit of a data set of the hub; `None`: its main branch.
+    pub revision: Option<String>,
     /// Column with the picture; `None`: the usual names.
     pub image_col: Option<String>,
     /// Column with the caption; `None`: the usual names.

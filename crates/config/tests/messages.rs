@@ -141,6 +141,10 @@ fn broken_files_are_placed() {
 /// Overrides that do not go together, and the end of the message.
 const CONFLICTS: &[(&[&str], &str)] = &[
     (
+        &["data_config.revision=v2"],
+        "column 22: data_config.revision: revision is v2, but dataset shapes is not fetched from the hub: leave it null",
+    ),
+    (
         &["model_config.img_size=50"],
         "column 23: model_config.img_size: img_size 50 is not a multiple of patch_size 16: \
              patches must fill the picture",
@@ -207,10 +211,6 @@ fn sizes_that_do_not_go_together_are_refused_with_their_numbers() {
 #[test]
 fn what_is_not_there_yet_says_so() {
     for (value, expected) in [
-        (
-            "data_config.dataset=coco",
-            "dataset coco is not there yet; only shapes, csv, tsv, folder and parquet are",
-        ),
         ("trainer_config.use_wandb=true", "use_wandb true is not there yet; only false is"),
         ("trainer_config.profiler_mode=trace", "profiler_mode trace is not there yet; only null is"),
         ("trainer_config.zero=2", "zero 2 is not there yet; only 0 is"),

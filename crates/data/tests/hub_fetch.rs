@@ -18,6 +18,7 @@ fn the_wanted_splits_are_fetched_into_the_layout_of_the_hub() {
     assert!(said.progress.contains(&(TRAIN.into(), 300_000, 300_000)), "{:?}", said.progress);
     let fetched = said.done();
     assert_eq!(fetched.commit, COMMIT);
+    assert!(fetched.note.as_ref().unwrap().contains("`train` to train on, `validation` to validate on"));
     assert_eq!(fetched.train, [bench.snapshot(TRAIN), bench.snapshot(TRAIN_2)]);
     assert_eq!(read(&fetched.train), [content(1, 300_000), content(2, 200_000)]);
     assert_eq!(fetched.validation, [bench.snapshot(VALIDATION)]);

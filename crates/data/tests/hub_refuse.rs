@@ -100,7 +100,7 @@ fn no_parquet_anywhere() {
         "data_config.dataset",
     ]);
     let server = serve(Repository::new(ID).with("test.parquet", "T"));
-    Bench::new(&server.url()).fetch().refused(&["none of its parquet files is for training", "test.parquet"]);
+    Bench::new(&server.url()).fetch().refused(&["has no split `train`", "`test`", "data_config.train_split"]);
 }
 
 #[test]

@@ -5,6 +5,7 @@ use crate::run::AppendError;
 use crate::run_dir::RunDirError;
 use crate::snapshot::{SnapshotError, WriteError};
 use ocelli_data::batch::{DatasetError, LengthsError};
+use ocelli_data::hub::HubError;
 use ocelli_data::loader::LoaderError;
 use ocelli_data::sampler::SamplerError;
 use ocelli_data::source::SourceError;
@@ -26,6 +27,8 @@ pub enum TrainError {
     Sizes(#[from] SizeError),
     #[error(transparent)]
     Source(#[from] SourceError),
+    #[error(transparent)]
+    Hub(#[from] HubError),
     #[error(transparent)]
     Tokenizer(#[from] TokenizerError),
     #[error(transparent)]

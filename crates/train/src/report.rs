@@ -93,6 +93,17 @@ pub enum Event<'a> {
     Note(&'a str),
     /// A line for a person about something that may be wrong.
     Warning(&'a str),
+    /// How far a file is that is fetched from the hub, in bytes.
+    Fetching {
+        /// Its name in the data set.
+        name: &'a str,
+        /// Bytes there.
+        done: u64,
+        /// Bytes of the whole file.
+        total: u64,
+    },
+    /// Nothing is fetched any more.
+    Fetched,
     /// One step, when every step is asked for.
     Step {
         /// Epoch in progress.

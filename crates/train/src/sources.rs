@@ -1,15 +1,18 @@
 //! From configuration keys to opened sources: the one place that knows which kind of source reads what.
 
 use crate::error::TrainError;
+use crate::report::{Event, Reporter};
 use crate::settings;
 use ocelli_config::{CaptionChoice, Config, Dataset};
+use ocelli_data::hub::{self, Place, Told};
 use ocelli_data::source::csv::{Csv, CsvOptions};
 use ocelli_data::source::folder::{Folder, FolderOptions};
 use ocelli_data::source::parquet::{Parquet, ParquetOptions};
 use ocelli_data::source::shapes::{Shapes, Split};
 use ocelli_data::source::{Encoding, Source, SplitNames, first_captions};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 /// The opened sources of a configuration.
 pub struct Sources {
@@ -21,11 +24,11 @@ pub struct Sources {
     pub notes: Vec<String>,
 }
 
-/// Opens what `data_config` names.
+/// Opens what `data_config` names. What must be fetched before is told to `reporter`, and ends early once `stop` is set.
 ///
 /// # Errors
 /// If it cannot be used as a whole; single bad samples are no error.
-pub fn open(c: &Config) -> Result<Sources, TrainError> {
+pub fn open(c: &Config, stop: &AtomicBool, reporter: &mut dyn Reporter) -> Result<Sources, TrainError> {
     let path = Path::new(c.data.data_path.as_deref().unwrap_or_default());
     match c.data.dataset {
         Dataset::Csv | Dataset::Tsv => {
@@ -37,13 +40,9 @@ pub fn open(c: &Config) -> Result<Sources, TrainError> {
             let validation = splits.validation.map(|v| Arc::new(v) as Arc<dyn Source>);
             Ok(Sources::new(c, Arc::new(splits.train), validation, Vec::from_iter(splits.note)))
         }
-        Dataset::Parquet => {
-            let splits = Parquet::open(path, &split_names(c), &parquet_options(c))?;
-            let validation = splits.validation.map(|v| Arc::new(v) as Arc<dyn Source>);
-            Ok(Sources::new(c, Arc::new(splits.train), validation, splits.notes))
-        }
-        // A configuration that asks for `coco` is refused before it comes here.
-        Dataset::Shapes | Dataset::Coco => Ok(shapes(c)),
+        Dataset::Parquet => parquet(c, path),
+        Dataset::Coco => coco(c, stop, reporter),
+        Dataset::Shapes => Ok(shapes(c)),
     }
 }
 
@@ -69,6 +68,39 @@ impl Sources {
         }
         Self { train, validation, notes }
     }
+}
+
+fn parquet(c: &Config, path: &Path) -> Result<Sources, TrainError> {
+    let splits = Parquet::open(path, &split_names(c), &parquet_options(c))?;
+    let validation = splits.validation.map(|v| Arc::new(v) as Arc<dyn Source>);
+    Ok(Sources::new(c, Arc::new(splits.train), validation, splits.notes))
+}
+
+/// A data set of the hub, or a copy of one on this machine.
+fn coco(c: &Config, stop: &AtomicBool, reporter: &mut dyn Reporter) -> Result<Sources, TrainError> {
+    let given = c.data.data_path.as_deref().unwrap_or_default();
+    let set = match hub::place(given, c.data.revision.as_deref())? {
+        Place::Local(path) => return parquet(c, &path),
+        Place::Hub(set) => set,
+    };
+    let fetched = hub::fetch(&set, &split_names(c), &hub::Settings::from_env()?, stop, &mut |told| {
+        reporter.event(&match told {
+            Told::Note(line) => Event::Note(line),
+            Told::Warning(line) => Event::Warning(line),
+            Told::Progress { name, done, total } => Event::Fetching { name, done, total },
+            Told::Done => Event::Fetched,
+        });
+    })?;
+    let open = |paths: Vec<PathBuf>, split: &str| {
+        let shown = format!("{} at {:.8}, {split}", set.id(), fetched.commit);
+        Parquet::open_files(paths, shown.into(), &parquet_options(c))
+    };
+    let train = open(fetched.train, "to train on")?;
+    let validation = match fetched.validation {
+        paths if paths.is_empty() => None,
+        paths => Some(Arc::new(open(paths, "to validate on")?) as Arc<dyn Source>),
+    };
+    Ok(Sources::new(c, Arc::new(train), validation, Vec::from_iter(fetched.note)))
 }
 
 fn parquet_options(c: &Config) -> ParquetOptions {

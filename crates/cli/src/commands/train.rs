@@ -7,6 +7,8 @@ use crate::output::{arrived, say, warn, warn_after_ctrl_c};
 use anyhow::{Context, bail};
 use ocelli_config::{self as config, Dataset, Resolved};
 use ocelli_cpu::CpuExecutor;
+use ocelli_data::hub::{self, HubError};
+use ocelli_train::TrainError;
 use ocelli_train::checkpoint;
 use ocelli_train::run::{self, Request};
 use ocelli_train::snapshot::{self, SnapshotError};
@@ -56,6 +58,9 @@ impl Job {
                 bail!("{key}: {}: {e}", path.display());
             }
         }
+        if c.data.dataset == Dataset::Coco {
+            hub::place(c.data.data_path.as_deref().unwrap_or_default(), c.data.revision.as_deref())?;
+        }
         Ok(())
     }
 
@@ -77,7 +82,11 @@ impl Job {
             executor: Arc::new(executor),
             interrupted: interrupted.clone(),
         };
-        run::train(&request, &mut Console::new())?;
+        match run::train(&request, &mut Console::new()) {
+            // Nothing has begun, and nothing is lost.
+            Err(TrainError::Hub(error @ HubError::Interrupted { .. })) => say(&error.to_string()),
+            done => drop(done?),
+        }
         // The run is saved: lost lines are no failure of it.
         arrived().unwrap_or_else(|e| warn(&format!("warning: {e}")));
         Ok(())

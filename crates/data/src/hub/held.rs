@@ -2,11 +2,14 @@
 
 use std::collections::BTreeSet;
 
+use crate::source::SplitNames;
+use crate::text::count;
+
 use super::cache::{Cache, State};
 use super::listing::{Kept, Listing, is_parquet};
 use super::name::MAIN;
 use super::select::{Selection, Unselectable, select, series};
-use super::{CONVERTED, DataSet, Fetched, HubError, online, text};
+use super::{CONVERTED, DataSet, Fetched, HubError, online};
 
 /// What the cache holds.
 #[derive(Debug)]
@@ -33,7 +36,7 @@ impl Held {
                 let first = files[..files.len().min(SHOWN)].join(", ");
                 format!(
                     "{} of {name} in {} cannot be used: {first}{more}",
-                    text::files(files.len()),
+                    count(files.len(), "file"),
                     folder.display()
                 )
             }
@@ -52,7 +55,7 @@ pub(super) fn revisions(set: &DataSet) -> Vec<&str> {
 ///
 /// # Errors
 /// If the cache knows all files of the revision and nothing can be selected among them.
-pub(super) fn look(cache: &Cache, set: &DataSet) -> Result<Held, HubError> {
+pub(super) fn look(cache: &Cache, set: &DataSet, splits: &SplitNames) -> Result<Held, HubError> {
     for revision in revisions(set) {
         let Some(commit) = cache.commit(revision) else { continue };
         let tree = cache.tree(&commit);
@@ -60,8 +63,8 @@ pub(super) fn look(cache: &Cache, set: &DataSet) -> Result<Held, HubError> {
             Some(tree) => tree.files.keys().filter(|name| is_parquet(name)).cloned().collect(),
             None => cache.present(&commit),
         };
-        match select(names.iter(), set.folder.as_deref()) {
-            Ok(selection) => return Ok(judge(cache, &commit, tree.as_ref(), &selection)),
+        match select(names.iter(), set.folder.as_deref(), splits) {
+            Ok(selection) => return Ok(judge(cache, &commit, tree.as_ref(), selection)),
             Err(Unselectable::NoParquet) => {}
             // Without a list there may be more at the hub than here.
             Err(why) if tree.is_some() => return Err(online::unselectable(set, revision, why)),
@@ -71,7 +74,7 @@ pub(super) fn look(cache: &Cache, set: &DataSet) -> Result<Held, HubError> {
     Ok(Held::Nothing)
 }
 
-fn judge(cache: &Cache, commit: &str, tree: Option<&Listing>, selection: &Selection) -> Held {
+fn judge(cache: &Cache, commit: &str, tree: Option<&Listing>, selection: Selection) -> Held {
     let kept = |name: &String| tree.and_then(|tree| tree.files.get(name)).and_then(Kept::bytes);
     let wrong = selection.names().filter_map(|name| match cache.state(commit, name, kept(name)) {
         State::Present => None,
@@ -82,11 +85,12 @@ fn judge(cache: &Cache, commit: &str, tree: Option<&Listing>, selection: &Select
     if !wrong.is_empty() {
         return Held::Part(wrong);
     }
+    let names: BTreeSet<String> = selection.names().cloned().collect();
     let fetched = paths(cache, commit, selection);
     if tree.is_some() {
         return Held::Whole(fetched);
     }
-    match series(&selection.names().cloned().collect()) {
+    match series(&names) {
         (absent, _) if !absent.is_empty() => {
             Held::Part(absent.iter().map(|n| format!("{n} (absent)")).collect())
         }
@@ -96,11 +100,8 @@ fn judge(cache: &Cache, commit: &str, tree: Option<&Listing>, selection: &Select
 }
 
 /// The paths of a selection.
-pub(super) fn paths(cache: &Cache, commit: &str, selection: &Selection) -> Fetched {
+pub(super) fn paths(cache: &Cache, commit: &str, selection: Selection) -> Fetched {
     let paths = |names: &[String]| names.iter().map(|name| cache.path(commit, name)).collect();
-    Fetched {
-        commit: commit.into(),
-        train: paths(&selection.train),
-        validation: paths(&selection.validation),
-    }
+    let (train, validation) = (paths(&selection.train), paths(&selection.validation));
+    Fetched { commit: commit.into(), train, validation, note: selection.note }
 }

@@ -27,6 +27,8 @@ mod text;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
+use crate::source::SplitNames;
+use crate::text::count;
 use cache::Cache;
 use client::Client;
 use held::Held;
@@ -67,20 +69,23 @@ pub struct Fetched {
     pub train: Vec<PathBuf>,
     /// The validation split, by name; empty if there is none.
     pub validation: Vec<PathBuf>,
+    /// Which splits were taken, a line for a person.
+    pub note: Option<String>,
 }
 
-/// Makes sure that the files of a data set are on this machine. `stop` ends it early.
+/// Makes sure that the files of two splits of a data set are on this machine. `stop` ends it early.
 ///
 /// # Errors
 /// [`HubError`]: nothing that is wrong is left in the cache, and what came is kept.
 pub fn fetch(
     set: &DataSet,
+    splits: &SplitNames,
     settings: &Settings,
     stop: &AtomicBool,
     tell: &mut dyn FnMut(Told<'_>),
 ) -> Result<Fetched, HubError> {
     let cache = Cache::new(&settings.cache, &set.id);
-    let held = held::look(&cache, set)?;
+    let held = held::look(&cache, set, splits)?;
     if let Held::Whole(fetched) = held {
         tell(Told::Note(&from_cache(set, &fetched, &cache.folder())));
         return Ok(fetched);
@@ -93,7 +98,7 @@ pub fn fetch(
         };
     }
     let client = Client::new(settings, stop)?;
-    let done = client.guarded(|| online::fetch(&client, &cache, set, tell));
+    let done = client.guarded(|| online::fetch(&client, &cache, set, splits, tell));
     tell(Told::Done);
     match (done, held) {
         (Err(_), _) if client.stopped() => Err(HubError::Interrupted { cache: cache.folder() }),
@@ -116,7 +121,7 @@ fn doubtful(
     let n = fetched.train.len() + fetched.validation.len();
     tell(Told::Warning(&format!(
         "whether these {} are the whole data set could not be asked: {why}",
-        text::files(n)
+        count(n, "file")
     )));
     fetched
 }
@@ -127,7 +132,7 @@ fn from_cache(set: &DataSet, fetched: &Fetched, folder: &Path) -> String {
         "hub: {} at {:.8}: {} from the cache {}",
         set.id,
         fetched.commit,
-        text::files(n),
+        count(n, "file"),
         folder.display()
     )
 }

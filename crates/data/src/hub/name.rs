@@ -72,6 +72,11 @@ impl DataSet {
         Ok(Self { id, folder, revision: revision.map(str::to_string) })
     }
 
+    /// `owner/name`.
+    pub fn id(&self) -> &str {
+        &self.id
+    }
+
     /// The revision to ask for.
     pub(super) fn revision(&self) -> &str {
         self.revision.as_deref().unwrap_or(MAIN)

@@ -1,12 +1,15 @@
 //! From the hub into the cache: the list of files, then each file that is wanting.
 
+use crate::source::SplitNames;
+use crate::text::count;
+
 use super::cache::{Cache, State};
 use super::client::Client;
 use super::download::{self, Wanted};
 use super::listing::{Listing, is_parquet};
 use super::remote::{complete, list};
 use super::select::{Selection, Unselectable, select};
-use super::text::{files, size};
+use super::text::size;
 use super::{CONVERTED, DataSet, Fetched, HubError, Missing, Told, address, free_bytes, held};
 
 /// Fetches what is wanting.
@@ -14,9 +17,10 @@ pub(super) fn fetch(
     client: &Client<'_>,
     cache: &Cache,
     set: &DataSet,
+    splits: &SplitNames,
     tell: &mut dyn FnMut(Told<'_>),
 ) -> Result<Fetched, HubError> {
-    let (mut listing, revision, selection) = find(client, cache, set)?;
+    let (mut listing, revision, selection) = find(client, cache, set, splits)?;
     for name in selection.names() {
         complete(client, set, &mut listing, name)?;
     }
@@ -27,7 +31,7 @@ pub(super) fn fetch(
         download::fetch(client, cache, file, tell)?;
         cache.link(&listing.commit, &file.name, &file.content)?;
     }
-    Ok(held::paths(cache, &listing.commit, &selection))
+    Ok(held::paths(cache, &listing.commit, selection))
 }
 
 /// The first revision that holds parquet files.
@@ -35,6 +39,7 @@ fn find<'a>(
     client: &Client<'_>,
     cache: &Cache,
     set: &'a DataSet,
+    splits: &SplitNames,
 ) -> Result<(Listing, &'a str, Selection), HubError> {
     let revisions = held::revisions(set);
     for (i, revision) in revisions.iter().enumerate() {
@@ -44,7 +49,7 @@ fn find<'a>(
             other => other?,
         };
         let parquet = listing.files.keys().filter(|name| is_parquet(name));
-        match select(parquet, set.folder.as_deref()) {
+        match select(parquet, set.folder.as_deref(), splits) {
             Ok(selection) => return Ok((listing, revision, selection)),
             // Remembered, so that the next run goes on to the next revision without asking.
             Err(Unselectable::NoParquet) => cache.remember(revision, &listing)?,
@@ -79,9 +84,7 @@ pub(super) fn unselectable(set: &DataSet, revision: &str, why: Unselectable) -> 
             set.id,
             sets.first().map_or("FOLDER", |set| set)
         ),
-        Unselectable::NoTraining(names) => {
-            format!("none of its parquet files is for training, by their names: {}", short(&names))
-        }
+        Unselectable::Splits(why) => why,
     };
     HubError::Content { data_set: format!("{} ({revision})", set.id), found }
 }
@@ -146,7 +149,7 @@ fn announce(
         "hub: fetching {} at {commit:.8} from {}: {}, {}, into {}",
         set.id,
         client.settings.endpoint,
-        files(wanted.len()),
+        count(wanted.len(), "file"),
         size(needed),
         folder.display()
     )));

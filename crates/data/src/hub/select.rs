@@ -1,24 +1,21 @@
-//! Which of a data set's parquet files are wanted: one set of them, its training and validation splits.
+//! Which of a data set's parquet files are wanted: one set of them, and of it the splits to train and validate on.
 //!
-//! Split names are found as the hub's `datasets` library finds them: in a folder's name, or in a file's name between
-//! anything but letters. Files without one are training data; other splits (test) are left alone.
+//! Names of splits are read from names of files and folders as everywhere ([`SplitNames`]); files of other splits are
+//! left alone.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
 
-/// The splits that a run uses.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Split {
-    Train,
-    Validation,
-    /// One that training leaves alone.
-    Other,
-}
+use crate::source::parquet::split_of;
+use crate::source::{SourceError, SplitNames};
 
 /// The wanted files, by name.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Selection {
     pub(super) train: Vec<String>,
     pub(super) validation: Vec<String>,
+    /// Which splits were taken.
+    pub(super) note: Option<String>,
 }
 
 impl Selection {
@@ -35,23 +32,24 @@ pub(super) enum Unselectable {
     NoParquet,
     /// There are several sets, in these folders.
     Several(Vec<String>),
-    /// There are other splits alone.
-    NoTraining(Vec<String>),
+    /// It has other splits, for a person.
+    Splits(String),
 }
 
 /// Selects among the `names` of parquet files. `folder`: only those under it; `.`: only those in the top folder.
 pub(super) fn select<'a>(
     names: impl Iterator<Item = &'a String>,
     folder: Option<&str>,
+    splits: &SplitNames,
 ) -> Result<Selection, Unselectable> {
     let inside = |name: &&String| match folder {
         None => true,
-        Some(".") => set_of(name).is_empty(),
+        Some(".") => set_of(name, splits).is_empty(),
         Some(folder) => name.strip_prefix(folder).is_some_and(|rest| rest.starts_with('/')),
     };
     let mut sets = BTreeMap::<&str, Vec<&String>>::new();
     for name in names.filter(inside) {
-        sets.entry(set_of(name)).or_default().push(name);
+        sets.entry(set_of(name, splits)).or_default().push(name);
     }
     let files = match (sets.len(), sets.get("default")) {
         (0, _) => return Err(Unselectable::NoParquet),
@@ -59,19 +57,21 @@ pub(super) fn select<'a>(
         (_, Some(files)) => files.clone(),
         _ => return Err(Unselectable::Several(sets.into_keys().map(shown).collect())),
     };
-    let mut selection = Selection::default();
-    let mut others = Vec::new();
+    let mut by_split = BTreeMap::<Option<String>, Vec<String>>::new();
     for name in files {
-        match split_of(name) {
-            Some(Split::Train) | None => selection.train.push(name.clone()),
-            Some(Split::Validation) => selection.validation.push(name.clone()),
-            Some(Split::Other) => others.push(name.clone()),
-        }
+        by_split.entry(split_of(name, splits)).or_default().push(name.clone());
     }
-    if selection.train.is_empty() {
-        return Err(Unselectable::NoTraining(selection.validation.into_iter().chain(others).collect()));
-    }
-    Ok(selection)
+    let there: Vec<String> = by_split.keys().flatten().cloned().collect();
+    let chosen = splits.choose(Path::new(""), &there).map_err(|error| match error {
+        SourceError::NotUsable { found, .. } => Unselectable::Splits(found),
+        other => Unselectable::Splits(other.to_string()),
+    })?;
+    let validation = match chosen.validation {
+        Some(name) => by_split.remove(&Some(name)).unwrap_or_default(),
+        None => Vec::new(),
+    };
+    let train = by_split.remove(&chosen.train).unwrap_or_default();
+    Ok(Selection { train, validation, note: chosen.note })
 }
 
 fn shown(set: &str) -> String {
@@ -79,33 +79,10 @@ fn shown(set: &str) -> String {
 }
 
 /// The folder of the set that a file belongs to: its own, or the one above if its own is a split.
-fn set_of(name: &str) -> &str {
+fn set_of<'a>(name: &'a str, splits: &SplitNames) -> &'a str {
     let folder = name.rsplit_once('/').map_or("", |(folder, _)| folder);
     let (above, last) = folder.rsplit_once('/').unwrap_or(("", folder));
-    if word_split(last).is_some() { above } else { folder }
-}
-
-/// The split that a file's path names. The innermost folder that names one counts before the file.
-pub(super) fn split_of(name: &str) -> Option<Split> {
-    let (folder, file) = name.rsplit_once('/').unwrap_or(("", name));
-    folder.rsplit('/').find_map(word_split).or_else(|| {
-        let stem = file.rsplit_once('.').map_or(file, |(stem, _)| stem);
-        stem.split(|c: char| !c.is_ascii_alphabetic()).find_map(keyword)
-    })
-}
-
-/// The split of a folder's whole name. The hub calls it `partial-train` where it converted a part only.
-fn word_split(folder: &str) -> Option<Split> {
-    keyword(folder.strip_prefix("partial-").unwrap_or(folder))
-}
-
-fn keyword(word: &str) -> Option<Split> {
-    match word.to_ascii_lowercase().as_str() {
-        "train" | "training" => Some(Split::Train),
-        "validation" | "valid" | "val" | "dev" => Some(Split::Validation),
-        "test" | "testing" | "eval" | "evaluation" => Some(Split::Other),
-        _ => None,
-    }
+    if splits.knows(last.strip_prefix("partial-").unwrap_or(last)) { above } else { folder }
 }
 
 /// Files that are absent although others of their series (`-00001-of-00005`) are present, and whether every file is
@@ -140,30 +117,14 @@ mod tests {
 
     fn pick(names: &[&str], folder: Option<&str>) -> Result<(Vec<String>, Vec<String>), Unselectable> {
         let names: Vec<String> = names.iter().map(|n| n.to_string()).collect();
-        select(names.iter(), folder).map(|s| (s.train, s.validation))
-    }
-
-    #[test]
-    fn splits_are_found_in_names() {
-        let cases = [
-            ("data/train-00000-of-00002.parquet", Some(Split::Train)),
-            ("data/validation-00000-of-00001-abc.parquet", Some(Split::Validation)),
-            ("default/train/0000.parquet", Some(Split::Train)),
-            ("default/partial-validation/0000.parquet", Some(Split::Validation)),
-            ("coco_val2017.parquet", Some(Split::Validation)),
-            ("test/x-train.parquet", Some(Split::Other)),
-            ("strain.parquet", None),
-            ("data/0000.parquet", None),
-        ];
-        for (name, split) in cases {
-            assert_eq!(split_of(name), split, "{name}");
-        }
+        select(names.iter(), folder, &SplitNames::default()).map(|s| (s.train, s.validation))
     }
 
     #[test]
     fn one_set_is_taken_and_several_are_named() {
-        let data = ["data/test-0.parquet", "data/train-0.parquet", "data/val-0.parquet"];
-        let expected = (vec!["data/train-0.parquet".to_string()], vec!["data/val-0.parquet".to_string()]);
+        let data = ["data/test-0-of-1.parquet", "data/train-0-of-1.parquet", "data/val-0-of-1.parquet"];
+        let expected =
+            (vec!["data/train-0-of-1.parquet".to_string()], vec!["data/val-0-of-1.parquet".to_string()]);
         assert_eq!(pick(&data, None).unwrap(), expected);
         let two = ["a/train/0.parquet", "b/train/0.parquet", "b/test/0.parquet"];
         assert_eq!(pick(&two, None), Err(Unselectable::Several(vec!["a".into(), "b".into()])));
@@ -172,7 +133,23 @@ mod tests {
         assert_eq!(pick(&named, None).unwrap().0, ["default/train/0.parquet"]);
         assert_eq!(pick(&["0.parquet", "x/0.parquet"], Some(".")).unwrap().0, ["0.parquet"]);
         assert_eq!(pick(&["bb/0.parquet"], Some("b")), Err(Unselectable::NoParquet));
-        assert_eq!(pick(&["test.parquet"], None), Err(Unselectable::NoTraining(vec!["test.parquet".into()])));
+        let partial = ["default/partial-train/0.parquet", "default/partial-validation/0.parquet"];
+        assert_eq!(pick(&partial, None).unwrap().1, ["default/partial-validation/0.parquet"]);
+    }
+
+    #[test]
+    fn splits_are_those_asked_for() {
+        let names = ["test.parquet", "train.parquet", "other-0-of-1.parquet"].map(str::to_string);
+        let of = |train: &str, validation: Option<&str>| {
+            let splits = SplitNames { train: train.into(), validation: validation.map(str::to_string) };
+            select(names.iter(), None, &splits).map(|s| (s.train, s.validation))
+        };
+        let files = |name: &str| vec![name.to_string()];
+        assert_eq!(of("train", Some("test")).unwrap(), (files("train.parquet"), files("test.parquet")));
+        assert_eq!(of("other", None).unwrap(), (files("other-0-of-1.parquet"), vec![]));
+        let Err(Unselectable::Splits(why)) = of("training", None) else { panic!("there is none") };
+        assert!(why.contains("`test`") && why.contains("data_config.train_split"), "{why}");
+        assert_eq!(pick(&["0.parquet", "1.parquet"], None).unwrap().0, ["0.parquet", "1.parquet"]);
     }
 
     #[test]

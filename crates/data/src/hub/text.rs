@@ -23,11 +23,6 @@ pub(super) fn harmless(text: &str) -> String {
     line.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// `one file`, `3 files`.
-pub(super) fn files(n: usize) -> String {
-    if n == 1 { "one file".into() } else { format!("{n} files") }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

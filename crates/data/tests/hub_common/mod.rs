@@ -7,6 +7,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use ocelli_data::hub::{DataSet, Fetched, HubError, Settings, Told, fetch};
+use ocelli_data::source::SplitNames;
 use ocelli_testkit::hub::{COMMIT, Repository, Server};
 use tempfile::TempDir;
 
@@ -73,12 +74,13 @@ impl Bench {
 
     pub fn fetch(&self) -> Said {
         let (mut notes, mut warnings, mut progress) = (Vec::new(), Vec::new(), Vec::new());
-        let result = fetch(&self.set, &self.settings, &self.stop, &mut |told| match told {
-            Told::Note(line) => notes.push(line.to_string()),
-            Told::Warning(line) => warnings.push(line.to_string()),
-            Told::Progress { name, done, total } => progress.push((name.to_string(), done, total)),
-            _ => {}
-        });
+        let result =
+            fetch(&self.set, &SplitNames::default(), &self.settings, &self.stop, &mut |told| match told {
+                Told::Note(line) => notes.push(line.to_string()),
+                Told::Warning(line) => warnings.push(line.to_string()),
+                Told::Progress { name, done, total } => progress.push((name.to_string(), done, total)),
+                _ => {}
+            });
         Said { result, notes, warnings, progress }
     }
 

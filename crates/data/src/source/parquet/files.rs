@@ -25,6 +25,18 @@ pub(super) struct Files {
     pub(super) notes: Vec<String>,
 }
 
+impl Split {
+    /// Files that are known to make up a split.
+    pub(super) fn of(paths: Vec<PathBuf>, shown: PathBuf) -> Self {
+        Self { paths, shown }
+    }
+}
+
+/// The split that a file's path below its set names.
+pub(crate) fn split_of(below: &str, names: &SplitNames) -> Option<String> {
+    Named::of(Path::new(""), PathBuf::from(below), names).split
+}
+
 /// Finds the files of the splits asked for.
 pub(super) fn find(path: &Path, names: &SplitNames) -> Result<Files, SourceError> {
     let (root, paths, whole) = list(path)?;
@@ -132,7 +144,10 @@ impl Named {
         let shard = shard(&stem);
         let below = path.strip_prefix(root).unwrap_or(&path);
         let folders = below.parent().into_iter().flat_map(Path::components).rev();
-        let folder = folders.map(|c| c.as_os_str().to_string_lossy().into_owned()).find(|n| names.knows(n));
+        let folders = folders.map(|c| c.as_os_str().to_string_lossy().into_owned());
+        // The hub says so where it converted a part only.
+        let mut whole = folders.map(|n| n.strip_prefix("partial-").map(str::to_owned).unwrap_or(n));
+        let folder = whole.find(|n| names.knows(n));
         let own = shard.as_ref().map(|s| s.name.clone());
         let word = |text: &str| {
             let mut words = text.split(|c: char| !c.is_ascii_alphanumeric());
@@ -209,6 +224,7 @@ mod tests {
             ("data/validation-00004-of-00005-0a1b2c.parquet", "validation", Some((4, 5))),
             ("train/0000.parquet", "train", None),
             ("default/test/0001.parquet", "test", None),
+            ("default/partial-train/0001.parquet", "train", None),
             ("train/part-00001-of-00002.parquet", "train", Some((1, 2))),
             ("part-00001-of-00002.parquet", "", Some((1, 2))),
             ("my_train_2017.parquet", "train", None),

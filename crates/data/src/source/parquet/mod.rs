@@ -14,7 +14,7 @@ mod shard;
 mod spool;
 mod units;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::fingerprint::Fingerprint;
 use super::groups::{Captions, Groups};
@@ -24,6 +24,7 @@ use super::splits::SplitNames;
 use super::{BadSample, Sample, Source, SourceError, base64};
 use crate::image::{DecodeOptions, Reject};
 use columns::Holds;
+pub(crate) use files::split_of;
 use shard::Shard;
 use spool::Spool;
 use units::{Units, Value};
@@ -76,17 +77,31 @@ impl Parquet {
         options: &ParquetOptions,
     ) -> Result<ParquetSplits, SourceError> {
         let found = files::find(path, names)?;
-        let open = |files: &files::Split| {
-            // The reader is other people's code fed with hostile bytes.
-            crate::batch::caught(|| Self::open_files(files, options)).unwrap_or_else(|panic| {
-                Err(SourceError::not_usable(path, format!("cannot be read as parquet: {panic}")))
-            })
-        };
-        let validation = found.validation.as_ref().map(open).transpose()?;
-        Ok(ParquetSplits { train: open(&found.train)?, validation, notes: found.notes })
+        let validation = found.validation.as_ref().map(|v| Self::open_split(v, options)).transpose()?;
+        let train = Self::open_split(&found.train, options)?;
+        Ok(ParquetSplits { train, validation, notes: found.notes })
     }
 
-    fn open_files(files: &files::Split, options: &ParquetOptions) -> Result<Self, SourceError> {
+    /// Opens files that are known to make up one split of the set that people call `shown`.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open).
+    pub fn open_files(
+        paths: Vec<PathBuf>,
+        shown: PathBuf,
+        options: &ParquetOptions,
+    ) -> Result<Self, SourceError> {
+        Self::open_split(&files::Split::of(paths, shown), options)
+    }
+
+    fn open_split(files: &files::Split, options: &ParquetOptions) -> Result<Self, SourceError> {
+        // The reader is other people's code fed with hostile bytes.
+        crate::batch::caught(|| Self::read_split(files, options)).unwrap_or_else(|panic| {
+            Err(SourceError::not_usable(&files.shown, format!("cannot be read as parquet: {panic}")))
+        })
+    }
+
+    fn read_split(files: &files::Split, options: &ParquetOptions) -> Result<Self, SourceError> {
         let mut shards: Vec<Shard> = Vec::with_capacity(files.paths.len());
         for path in &files.paths {
             // All shards have the columns of the first.
