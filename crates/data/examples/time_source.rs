@@ -8,17 +8,17 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use ocelli_data::scan::ContentStats;
-use ocelli_data::source::csv::{Csv, CsvOptions};
-use ocelli_data::source::folder::{Folder, FolderOptions};
+use ocelli_data::source::csv::Csv;
+use ocelli_data::source::folder::Folder;
 use ocelli_data::source::parquet::{Parquet, ParquetOptions};
-use ocelli_data::source::{Source, SplitNames};
+use ocelli_data::source::{Source, SplitNames, TextOptions};
 use ocelli_data::split::split;
 
 fn open(kind: &str, path: &Path) -> Result<Arc<dyn Source>, Box<dyn Error>> {
     let names = SplitNames::default();
     Ok(match kind {
-        "csv" => Arc::new(Csv::open(path, &CsvOptions::default())?),
-        "folder" => Arc::new(Folder::open(path, &names, &FolderOptions::default())?.train),
+        "csv" => Arc::new(Csv::open(path, &TextOptions::default())?),
+        "folder" => Arc::new(Folder::open(path, &names, &TextOptions::default())?.train),
         "parquet" => Arc::new(Parquet::open(path, &names, &ParquetOptions::default())?.train),
         other => return Err(format!("no such kind: {other}").into()),
     })

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
-use ocelli_data::source::csv::{Csv, CsvOptions};
-use ocelli_data::source::{Source, SourceError};
+use ocelli_data::source::csv::Csv;
+use ocelli_data::source::{Source, SourceError, TextOptions};
 use proptest::prelude::*;
 use serde_json::Value;
 use tempfile::NamedTempFile;
@@ -25,11 +25,11 @@ fn expected(case: &str, file: &str) -> Value {
 }
 
 /// The columns of the published preset.
-fn published() -> CsvOptions {
-    CsvOptions {
+fn published() -> TextOptions {
+    TextOptions {
         image_col: Some("b64string_images".into()),
         caption_col: Some("caption".into()),
-        ..CsvOptions::default()
+        ..TextOptions::default()
     }
 }
 
@@ -170,11 +170,11 @@ fn wrong_columns_name_what_is_there() {
 #[test]
 fn columns_may_have_any_names_and_places() {
     let file = written(format!("text\tx\tpicture\na dog\t1\t{DOT}\n"));
-    let options = CsvOptions {
+    let options = TextOptions {
         image_col: Some("picture".into()),
         caption_col: Some("text".into()),
         delimiter: b'\t',
-        ..CsvOptions::default()
+        ..TextOptions::default()
     };
     let csv = Csv::open(file.path(), &options).unwrap();
     assert_eq!(csv.read(0, 4).unwrap().caption, "a dog");
@@ -199,9 +199,9 @@ fn files_that_are_no_csv_are_refused_by_name() {
         let text = message(text);
         assert!(text.contains(wanted), "{text}, expected {wanted}");
     }
-    let missing = Csv::open("no/such.csv", &CsvOptions::default()).unwrap_err().to_string();
+    let missing = Csv::open("no/such.csv", &TextOptions::default()).unwrap_err().to_string();
     assert!(missing.contains("no/such.csv") && missing.contains("No such file"), "{missing}");
-    let folder = Csv::open(std::env::temp_dir(), &CsvOptions::default()).unwrap_err().to_string();
+    let folder = Csv::open(std::env::temp_dir(), &TextOptions::default()).unwrap_err().to_string();
     assert!(folder.contains("folder"), "{folder}");
 }
 

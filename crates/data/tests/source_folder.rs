@@ -2,8 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use ocelli_data::source::folder::{Folder, FolderOptions, FolderSplits};
-use ocelli_data::source::{Encoding, Source, SplitNames};
+use ocelli_data::source::folder::{Folder, FolderSplits};
+use ocelli_data::source::{Encoding, Source, SplitNames, TextOptions};
 use tempfile::TempDir;
 
 /// A folder in the making.
@@ -31,17 +31,16 @@ impl Made {
         self.0.path().join(name)
     }
 
-    fn splits(&self, names: &SplitNames, options: &FolderOptions) -> Result<FolderSplits, String> {
+    fn splits(&self, names: &SplitNames, options: &TextOptions) -> Result<FolderSplits, String> {
         Folder::open(self.0.path(), names, options).map_err(|e| e.to_string())
     }
 
     fn opened(&self) -> Folder {
-        self.splits(&SplitNames::default(), &FolderOptions::default()).unwrap_or_else(|e| panic!("{e}")).train
+        self.splits(&SplitNames::default(), &TextOptions::default()).unwrap_or_else(|e| panic!("{e}")).train
     }
 
     fn refused(&self) -> String {
-        self.splits(&SplitNames::default(), &FolderOptions::default())
-            .expect_err("this folder must be refused")
+        self.splits(&SplitNames::default(), &TextOptions::default()).expect_err("this folder must be refused")
     }
 }
 
@@ -99,7 +98,7 @@ fn without_metadata_a_text_file_stands_beside_each_picture() {
     assert!(notes.contains("1 pictures have no .txt file beside them, such as z.png"), "{notes}");
     let bad = folder.read(3, 4).unwrap_err();
     assert!(bad.detail.contains("q.txt: line 1: `\\xe9`") && bad.place.ends_with("q.png (row 3)"), "{bad}");
-    let latin = FolderOptions { encoding: Encoding::named("latin1").unwrap(), ..FolderOptions::default() };
+    let latin = TextOptions { encoding: Encoding::named("latin1").unwrap(), ..TextOptions::default() };
     let latin = made.splits(&SplitNames::default(), &latin).unwrap().train;
     assert_eq!(latin.caption(3).unwrap(), "caf\u{e9}");
 }
@@ -111,7 +110,7 @@ fn sub_folders_are_splits() {
         .put("train/metadata.csv", "file_name,text\na.png,a\ndeep/b.png,b\n../val/c.png,stolen\n")
         .put("val/c.txt", "c")
         .put("test/d.txt", "d");
-    let splits = made.splits(&SplitNames::default(), &FolderOptions::default()).unwrap();
+    let splits = made.splits(&SplitNames::default(), &TextOptions::default()).unwrap();
     assert_eq!(rows(&splits.train), ["a", "b", "outside_folder"]);
     assert_eq!(rows(&splits.validation.unwrap()), ["c"]);
     assert!(splits.note.unwrap().contains("`train` to train on, `val` to validate on"));
@@ -119,12 +118,12 @@ fn sub_folders_are_splits() {
         train: train.into(),
         validation: Some(validation.into()),
     };
-    let splits = made.splits(&names("val", "test"), &FolderOptions::default()).unwrap();
+    let splits = made.splits(&names("val", "test"), &TextOptions::default()).unwrap();
     assert_eq!(
         (rows(&splits.train), rows(&splits.validation.unwrap())),
         (vec!["c".into()], vec!["d".into()])
     );
-    let text = made.splits(&names("train", "dev"), &FolderOptions::default()).unwrap_err();
+    let text = made.splits(&names("train", "dev"), &TextOptions::default()).unwrap_err();
     assert!(text.contains("no split `dev`") && text.contains("`test`, `train`, `val`"), "{text}");
 }
 
@@ -133,7 +132,7 @@ fn metadata_above_the_splits_are_for_all_of_them() {
     let made = Made::new()
         .pictures(&["train/a.png", "train/b.png", "validation/c.png"])
         .put("metadata.csv", "file_name,text\ntrain/a.png,a\nvalidation/c.png,c\n/etc/passwd,x\n");
-    let splits = made.splits(&SplitNames::default(), &FolderOptions::default()).unwrap();
+    let splits = made.splits(&SplitNames::default(), &TextOptions::default()).unwrap();
     assert_eq!(rows(&splits.train), ["a", "outside_folder"]);
     assert!(splits.train.notes().join(" ").contains("such as train/b.png"));
     assert_eq!(rows(&splits.validation.unwrap())[0], "c");
@@ -146,7 +145,7 @@ fn names_that_lead_out_are_never_opened() {
         "file_name,text\n../secret.png,x\n/etc/passwd,x\nC:\\x.png,x\n..\\secret.png,x\nnone.png,x\n,x\na.png,ok\n",
     );
     let folder =
-        Folder::open(&made.path("in"), &SplitNames::default(), &FolderOptions::default()).unwrap().train;
+        Folder::open(&made.path("in"), &SplitNames::default(), &TextOptions::default()).unwrap().train;
     let outside = "outside_folder";
     assert_eq!(rows(&folder), [outside, outside, outside, outside, "missing_file", "not_a_file", "ok"]);
     let bad = folder.read(1, 4).unwrap_err();
@@ -170,7 +169,7 @@ fn links_pipes_and_locked_folders_are_no_hang() {
     // The folder itself, and a split, may be links.
     symlink("real", made.path("way")).unwrap();
     let folder =
-        Folder::open(&made.path("way"), &SplitNames::default(), &FolderOptions::default()).unwrap().train;
+        Folder::open(&made.path("way"), &SplitNames::default(), &TextOptions::default()).unwrap().train;
     assert_eq!(rows(&folder), ["a", "missing_file", "a", "not_a_file"]);
     let notes = folder.notes().join("\n");
     assert!(notes.contains("2 linked folders are not followed, such as loop"), "{notes}");
@@ -230,12 +229,11 @@ fn a_file_in_a_folders_place_names_the_right_source() {
         ("c.bin", "dataset=parquet"),
         ("d.png", "give the folder"),
     ] {
-        let open = Folder::open(&made.path(name), &SplitNames::default(), &FolderOptions::default());
+        let open = Folder::open(&made.path(name), &SplitNames::default(), &TextOptions::default());
         let text = open.unwrap_err().to_string();
         assert!(text.contains("is a file") && text.contains(wanted), "{text}");
     }
-    let text =
-        Folder::open(&made.path("d.pn"), &SplitNames::default(), &FolderOptions::default()).unwrap_err();
+    let text = Folder::open(&made.path("d.pn"), &SplitNames::default(), &TextOptions::default()).unwrap_err();
     assert!(text.to_string().contains("Did you mean"), "{text}");
 }
 
@@ -255,13 +253,13 @@ fn the_fingerprint_is_of_names_sizes_and_captions() {
 #[test]
 fn the_published_presets_columns_do_not_get_in_the_way() {
     let made = Made::new().pictures(&["a.png"]).put("metadata.csv", "file_name,text\na.png,x\n");
-    let options = FolderOptions {
+    let options = TextOptions {
         image_col: Some("b64string_images".into()),
         caption_col: Some("caption".into()),
-        ..FolderOptions::default()
+        ..TextOptions::default()
     };
     assert_eq!(rows(&made.splits(&SplitNames::default(), &options).unwrap().train), ["x"]);
-    let other = FolderOptions { caption_col: Some("words".into()), ..options };
+    let other = TextOptions { caption_col: Some("words".into()), ..options };
     let text = made.splits(&SplitNames::default(), &other).unwrap_err();
     assert!(text.contains("no column `words` (data_config.caption_col)"), "{text}");
 }

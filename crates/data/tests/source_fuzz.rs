@@ -4,10 +4,10 @@ use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 use std::time::{Duration, Instant};
 
-use ocelli_data::source::csv::{Csv, CsvOptions};
-use ocelli_data::source::folder::{Folder, FolderOptions};
+use ocelli_data::source::csv::Csv;
+use ocelli_data::source::folder::Folder;
 use ocelli_data::source::parquet::{Parquet, ParquetOptions};
-use ocelli_data::source::{Encoding, Source, SplitNames};
+use ocelli_data::source::{Encoding, Source, SplitNames, TextOptions};
 use proptest::prelude::*;
 use tempfile::TempDir;
 
@@ -114,7 +114,7 @@ proptest! {
         let path = Place::new();
         let path = (path.put("x.csv", &damaged(&text, &changes)), path);
         timely(|| {
-            let options = CsvOptions { delimiter, encoding, ..CsvOptions::default() };
+            let options = TextOptions { delimiter, encoding, ..TextOptions::default() };
             if let Ok(csv) = Csv::open(&path.0, &options) {
                 read_all(&csv);
             }
@@ -130,7 +130,7 @@ proptest! {
         let (name, seed) = if lines { ("metadata.jsonl", json) } else { ("metadata.csv", csv) };
         place.put(name, &damaged(seed.as_bytes(), &changes));
         timely(|| {
-            if let Ok(splits) = Folder::open(place.0.path(), &SplitNames::default(), &FolderOptions::default()) {
+            if let Ok(splits) = Folder::open(place.0.path(), &SplitNames::default(), &TextOptions::default()) {
                 read_all(&splits.train);
             }
         });

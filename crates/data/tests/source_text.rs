@@ -3,8 +3,8 @@
 use std::io::Write as _;
 use std::path::Path;
 
-use ocelli_data::source::csv::{Csv, CsvOptions};
-use ocelli_data::source::{Encoding, Source, SourceError};
+use ocelli_data::source::csv::Csv;
+use ocelli_data::source::{Encoding, Source, SourceError, TextOptions};
 use tempfile::NamedTempFile;
 
 /// A 1x1 PNG.
@@ -15,7 +15,7 @@ fn opened(text: impl AsRef<[u8]>, delimiter: u8, encoding: &str) -> Result<Csv, 
     let mut file = NamedTempFile::new().unwrap();
     file.write_all(text.as_ref()).unwrap();
     let encoding = Encoding::named(encoding).unwrap();
-    Csv::open(file.path(), &CsvOptions { delimiter, encoding, ..CsvOptions::default() })
+    Csv::open(file.path(), &TextOptions { delimiter, encoding, ..TextOptions::default() })
 }
 
 fn message(text: impl AsRef<[u8]>, delimiter: u8, encoding: &str) -> String {
@@ -144,7 +144,7 @@ fn standins_are_told_apart() {
         let text = message(head, b',', "utf-8");
         assert!(text.contains(wanted), "{text}, expected {wanted}");
     }
-    let folder = Csv::open(Path::new(env!("CARGO_MANIFEST_DIR")), &CsvOptions::default()).unwrap_err();
+    let folder = Csv::open(Path::new(env!("CARGO_MANIFEST_DIR")), &TextOptions::default()).unwrap_err();
     assert!(folder.to_string().contains("data_config.dataset=folder"), "{folder}");
 }
 
@@ -153,7 +153,7 @@ fn names_of_files_are_not_pictures() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("my.csv");
     std::fs::write(&path, "image,caption\na.jpg,x\nb/c.PNG,y\n").unwrap();
-    let open = || Csv::open(&path, &CsvOptions::default()).unwrap_err().to_string();
+    let open = || Csv::open(&path, &TextOptions::default()).unwrap_err().to_string();
     let text = open();
     assert!(
         text.contains("names of files (`a.jpg`)") && text.contains("data_config.dataset=folder"),
@@ -171,9 +171,9 @@ fn names_of_files_are_not_pictures() {
 fn what_is_no_plain_file_is_refused() {
     #[cfg(unix)]
     {
-        let text = Csv::open("/dev/null", &CsvOptions::default()).unwrap_err().to_string();
+        let text = Csv::open("/dev/null", &TextOptions::default()).unwrap_err().to_string();
         assert!(text.contains("no plain file"), "{text}");
     }
-    let missing = Csv::open("tests/source_txt.rs", &CsvOptions::default()).unwrap_err().to_string();
+    let missing = Csv::open("tests/source_txt.rs", &TextOptions::default()).unwrap_err().to_string();
     assert!(missing.contains("Did you mean"), "{missing}");
 }

@@ -75,15 +75,19 @@ pub fn padding(c: &Config) -> Padding {
 
 /// How pictures are decoded.
 pub fn decoding(c: &Config) -> DecodeOptions {
-    let upright = c.data.pixels == config::Pixels::Upright;
-    let alpha = c.data.alpha.unwrap_or(if upright { config::Alpha::White } else { config::Alpha::Drop });
+    let max_pixels = c.data.max_pixels;
+    let of_pixels = match c.data.pixels {
+        config::Pixels::Upright => DecodeOptions { max_pixels, ..DecodeOptions::default() },
+        config::Pixels::Pillow => DecodeOptions::pillow(max_pixels),
+    };
     DecodeOptions {
-        max_pixels: c.data.max_pixels,
-        alpha: match alpha {
-            config::Alpha::White => AlphaMode::White,
-            config::Alpha::Drop => AlphaMode::Drop,
+        alpha: match c.data.alpha {
+            Some(config::Alpha::White) => AlphaMode::White,
+            Some(config::Alpha::Drop) => AlphaMode::Drop,
+            None => of_pixels.alpha,
         },
-        exif: c.data.exif.unwrap_or(upright),
+        exif: c.data.exif.unwrap_or(of_pixels.exif),
+        ..of_pixels
     }
 }
 

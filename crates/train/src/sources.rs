@@ -5,11 +5,11 @@ use crate::report::{Event, Reporter};
 use crate::settings;
 use ocelli_config::{CaptionChoice, Config, Dataset};
 use ocelli_data::hub::{self, Place, Told};
-use ocelli_data::source::csv::{Csv, CsvOptions};
-use ocelli_data::source::folder::{Folder, FolderOptions};
+use ocelli_data::source::csv::Csv;
+use ocelli_data::source::folder::Folder;
 use ocelli_data::source::parquet::{Parquet, ParquetOptions};
 use ocelli_data::source::shapes::{Shapes, Split};
-use ocelli_data::source::{Encoding, Source, SplitNames, first_captions};
+use ocelli_data::source::{Encoding, Source, SplitNames, TextOptions, first_captions};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -32,11 +32,11 @@ pub fn open(c: &Config, stop: &AtomicBool, reporter: &mut dyn Reporter) -> Resul
     let path = Path::new(c.data.data_path.as_deref().unwrap_or_default());
     match c.data.dataset {
         Dataset::Csv | Dataset::Tsv => {
-            let csv = Csv::open(path, &csv_options(c)?)?;
+            let csv = Csv::open(path, &text_options(c)?)?;
             Ok(Sources::new(c, Arc::new(csv), None, Vec::new()))
         }
         Dataset::Folder => {
-            let splits = Folder::open(path, &split_names(c), &folder_options(c)?)?;
+            let splits = Folder::open(path, &split_names(c), &text_options(c)?)?;
             let validation = splits.validation.map(|v| Arc::new(v) as Arc<dyn Source>);
             Ok(Sources::new(c, Arc::new(splits.train), validation, Vec::from_iter(splits.note)))
         }
@@ -115,28 +115,14 @@ fn split_names(c: &Config) -> SplitNames {
     SplitNames { train: c.data.train_split.clone(), validation: c.data.val_split.clone() }
 }
 
-fn folder_options(c: &Config) -> Result<FolderOptions, TrainError> {
-    Ok(FolderOptions {
+fn text_options(c: &Config) -> Result<TextOptions, TrainError> {
+    Ok(TextOptions {
         image_col: c.data.image_col.clone(),
         caption_col: c.data.caption_col.clone(),
         delimiter: c.data.delimiter_byte().unwrap_or(b','),
-        encoding: encoding(c)?,
+        encoding: Encoding::named(&c.data.encoding).map_err(TrainError::Setting)?,
         decode: settings::decoding(c),
     })
-}
-
-fn csv_options(c: &Config) -> Result<CsvOptions, TrainError> {
-    Ok(CsvOptions {
-        image_col: c.data.image_col.clone(),
-        caption_col: c.data.caption_col.clone(),
-        delimiter: c.data.delimiter_byte().unwrap_or(b','),
-        encoding: encoding(c)?,
-        decode: settings::decoding(c),
-    })
-}
-
-fn encoding(c: &Config) -> Result<Encoding, TrainError> {
-    Encoding::named(&c.data.encoding).map_err(TrainError::Setting)
 }
 
 fn shapes(c: &Config) -> Sources {

@@ -6,6 +6,7 @@ use anyhow::{Context, anyhow, bail};
 use ocelli_config::{self as config, Config};
 use ocelli_cpu::CpuExecutor;
 use ocelli_data::image::{Reject, decode, resize};
+use ocelli_data::source::MAX_FILE_BYTES;
 use ocelli_data::text::count;
 use ocelli_data::tokenizer::{self, Tokenizer};
 use ocelli_ir::SlotKind;
@@ -22,9 +23,6 @@ use std::sync::Arc;
 
 /// Pictures captioned side by side, at most.
 const SIDE_BY_SIDE: usize = 16;
-
-/// Files with more bytes are no pictures.
-const MAX_BYTES: u64 = 256 << 20;
 
 /// A trained model, ready to caption.
 struct Model {
@@ -121,9 +119,9 @@ fn picture(path: &Path, config: &Config) -> Result<Vec<u8>, Reject> {
 fn read(path: &Path) -> Result<Vec<u8>, Reject> {
     let failed = |e| Reject { reason: "read_error", detail: format!("cannot read it: {e}") };
     let mut bytes = Vec::new();
-    File::open(path).and_then(|f| f.take(MAX_BYTES + 1).read_to_end(&mut bytes)).map_err(failed)?;
-    if bytes.len() as u64 > MAX_BYTES {
-        let detail = format!("more than {MAX_BYTES} bytes, the limit for a picture");
+    File::open(path).and_then(|f| f.take(MAX_FILE_BYTES + 1).read_to_end(&mut bytes)).map_err(failed)?;
+    if bytes.len() as u64 > MAX_FILE_BYTES {
+        let detail = format!("more than {MAX_FILE_BYTES} bytes, the limit for a picture");
         return Err(Reject { reason: "too_many_bytes", detail });
     }
     Ok(bytes)

@@ -11,6 +11,7 @@ mod first;
 pub mod folder;
 mod groups;
 mod name;
+mod options;
 pub mod parquet;
 mod picture;
 mod positioned;
@@ -29,6 +30,8 @@ pub use encoding::Encoding;
 pub use error::SourceError;
 pub use first::first_captions;
 pub use groups::Groups;
+pub use options::TextOptions;
+pub use picture::MAX_FILE_BYTES;
 pub use splits::SplitNames;
 
 /// One picture and its caption, as the model will see them.

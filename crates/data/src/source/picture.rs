@@ -9,7 +9,7 @@ use super::{FILE_NAME, Sample, base64};
 use crate::image::{DecodeOptions, Reject, decode, resize};
 
 /// Files with more bytes are no pictures: they are not read into memory.
-const MAX_FILE_BYTES: u64 = 256 << 20;
+pub const MAX_FILE_BYTES: u64 = 256 << 20;
 
 /// A picture as a row holds it.
 #[derive(Debug)]

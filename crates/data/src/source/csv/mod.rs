@@ -11,40 +11,11 @@ use std::path::{Path, PathBuf};
 
 use csv::ByteRecord;
 
-use super::encoding::Encoding;
 use super::picture::Picture;
 use super::table::{Table, Wish};
-use super::{BadSample, Sample, Source, SourceError, clean_caption};
-use crate::image::DecodeOptions;
+use super::{BadSample, Sample, Source, SourceError, TextOptions, clean_caption};
 use crate::text::count;
 use index::{Entry, Index};
-
-/// How a table is read.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct CsvOptions {
-    /// Name of the column with the pictures; `None`: `b64string_images`, `image` and the like.
-    pub image_col: Option<String>,
-    /// Name of the column with the captions; `None`: `caption`, `text` and the like.
-    pub caption_col: Option<String>,
-    /// What stands between fields, one ASCII character.
-    pub delimiter: u8,
-    /// The encoding of its text.
-    pub encoding: Encoding,
-    /// How pictures are decoded.
-    pub decode: DecodeOptions,
-}
-
-impl Default for CsvOptions {
-    fn default() -> Self {
-        Self {
-            image_col: None,
-            caption_col: None,
-            delimiter: b',',
-            encoding: Encoding::UTF_8,
-            decode: DecodeOptions::default(),
-        }
-    }
-}
 
 /// An opened and checked table.
 #[derive(Debug)]
@@ -52,7 +23,7 @@ pub struct Csv {
     path: PathBuf,
     table: Table,
     columns: Columns,
-    options: CsvOptions,
+    options: TextOptions,
     index: Index,
 }
 
@@ -74,7 +45,7 @@ impl Csv {
     /// If the file cannot be used as a whole: missing, empty, something else in its place, without the
     /// columns, in another encoding, or with records of unequal length. A bad picture or an empty caption is
     /// not an error here: it is a [`BadSample`] when its row is read.
-    pub fn open(path: impl AsRef<Path>, options: &CsvOptions) -> Result<Self, SourceError> {
+    pub fn open(path: impl AsRef<Path>, options: &TextOptions) -> Result<Self, SourceError> {
         let path = path.as_ref().to_path_buf();
         let table = Table::open(&path, options.delimiter, options.encoding)?;
         let image = Wish { given: options.image_col.as_deref(), usual: IMAGE, key: "data_config.image_col" };

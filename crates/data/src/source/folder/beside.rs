@@ -4,20 +4,16 @@ use std::fs::File;
 use std::io::{ErrorKind, Read};
 use std::path::{Path, PathBuf};
 
-use super::FolderOptions;
 use super::items::{Item, Items};
 use crate::source::SourceError;
+use crate::source::TextOptions;
 use crate::source::encoding::Encoding;
 
 /// Larger files are no captions.
 const MAX_BYTES: u64 = 1 << 20;
 
 /// Reads the captions beside `pictures`, which are relative to `folder`. A picture without one is left out.
-pub(super) fn read(
-    folder: &Path,
-    pictures: &[PathBuf],
-    options: &FolderOptions,
-) -> Result<Items, SourceError> {
+pub(super) fn read(folder: &Path, pictures: &[PathBuf], options: &TextOptions) -> Result<Items, SourceError> {
     let mut items = Items::default();
     for name in pictures {
         match caption(&folder.join(name).with_extension("txt"), options.encoding) {

@@ -5,8 +5,9 @@ use std::path::{Path, PathBuf};
 
 use super::layout::Scope;
 use super::walk::{Found, walk};
-use super::{FolderOptions, beside, metadata};
+use super::{beside, metadata};
 use crate::source::SourceError;
+use crate::source::TextOptions;
 use crate::source::groups::Captions;
 use crate::source::standin;
 
@@ -41,7 +42,7 @@ pub(super) struct Items {
 }
 
 /// Reads the captions of a scope.
-pub(super) fn read(scope: &Scope, options: &FolderOptions) -> Result<Items, SourceError> {
+pub(super) fn read(scope: &Scope, options: &TextOptions) -> Result<Items, SourceError> {
     let folder = scope.pictures();
     let found = walk(&folder)?;
     let mut items = match &scope.metadata {

@@ -7,10 +7,10 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value};
 
-use super::FolderOptions;
 use super::items::{Item, Items};
 use super::layout::Scope;
 use crate::source::SourceError;
+use crate::source::TextOptions;
 use crate::source::name::{Name, name};
 use crate::source::standin::{self, Wanted};
 use crate::source::table::{Table, Wish};
@@ -19,7 +19,7 @@ use crate::source::table::{Table, Wish};
 const MAX_LINE: u64 = 1 << 24;
 
 /// Reads the metadata of a scope.
-pub(super) fn read(path: &Path, scope: &Scope, options: &FolderOptions) -> Result<Items, SourceError> {
+pub(super) fn read(path: &Path, scope: &Scope, options: &TextOptions) -> Result<Items, SourceError> {
     let mut rows = Rows { under: scope.under.as_deref(), ..Rows::default() };
     let note = if path.extension().is_some_and(|e| e == "csv") {
         table(path, options, &mut rows)?
@@ -62,13 +62,13 @@ impl Rows<'_> {
 }
 
 /// The column with file names. The published presets name a column for base64, which no metadata have.
-fn file_wish(options: &FolderOptions) -> Wish<'_> {
+fn file_wish(options: &TextOptions) -> Wish<'_> {
     let given = options.image_col.as_deref().filter(|given| *given != "b64string_images");
     Wish { given, usual: &["file_name"], key: "data_config.image_col" }
 }
 
 /// The column with captions. `caption` may come from a published preset, and be called otherwise here.
-fn caption_wish<'a>(options: &'a FolderOptions, names: &[String]) -> Wish<'a> {
+fn caption_wish<'a>(options: &'a TextOptions, names: &[String]) -> Wish<'a> {
     let given = options.caption_col.as_deref();
     Wish::caption(given.filter(|given| *given != "caption" || names.iter().any(|n| n == given)))
 }
@@ -77,7 +77,7 @@ fn used(file: &str, caption: &str) -> String {
     format!("columns: `{file}` holds file names, `{caption}` captions")
 }
 
-fn table(path: &Path, options: &FolderOptions, rows: &mut Rows<'_>) -> Result<String, SourceError> {
+fn table(path: &Path, options: &TextOptions, rows: &mut Rows<'_>) -> Result<String, SourceError> {
     let table = Table::open(path, options.delimiter, options.encoding)?;
     let file = table.column(&file_wish(options))?;
     let caption = table.column(&caption_wish(options, table.names()))?;
@@ -92,7 +92,7 @@ fn table(path: &Path, options: &FolderOptions, rows: &mut Rows<'_>) -> Result<St
     Ok(used(table.name(file), table.name(caption)))
 }
 
-fn lines(path: &Path, options: &FolderOptions, rows: &mut Rows<'_>) -> Result<String, SourceError> {
+fn lines(path: &Path, options: &TextOptions, rows: &mut Rows<'_>) -> Result<String, SourceError> {
     let file = standin::open(path, Wanted::Lines)?;
     let mut reader = BufReader::new(file);
     let (mut bytes, mut row, mut columns) = (Vec::new(), 0, None);
@@ -137,7 +137,7 @@ fn lines(path: &Path, options: &FolderOptions, rows: &mut Rows<'_>) -> Result<St
 fn find(
     path: &Path,
     object: &Map<String, Value>,
-    options: &FolderOptions,
+    options: &TextOptions,
 ) -> Result<(String, String), SourceError> {
     let names: Vec<String> = object.keys().cloned().collect();
     let find = |wish: Wish<'_>| {

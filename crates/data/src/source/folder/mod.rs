@@ -12,42 +12,14 @@ mod walk;
 
 use std::path::{Path, PathBuf};
 
-use super::encoding::Encoding;
 use super::fingerprint::Fingerprint;
 use super::groups::{Captions, Groups};
 use super::picture::Picture;
 use super::splits::SplitNames;
-use super::{BadSample, Sample, Source, SourceError};
+use super::{BadSample, Sample, Source, SourceError, TextOptions};
 use crate::image::DecodeOptions;
 use items::{Item, Items};
 use layout::Scope;
-
-/// How a folder is read.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct FolderOptions {
-    /// Name of the column with file names in the metadata; `None`: `file_name`.
-    pub image_col: Option<String>,
-    /// Name of the column with captions in the metadata; `None`: `text`, `caption` and the like.
-    pub caption_col: Option<String>,
-    /// What stands between the fields of `metadata.csv`, one ASCII character.
-    pub delimiter: u8,
-    /// The encoding of `metadata.csv` and of `.txt` files.
-    pub encoding: Encoding,
-    /// How pictures are decoded.
-    pub decode: DecodeOptions,
-}
-
-impl Default for FolderOptions {
-    fn default() -> Self {
-        Self {
-            image_col: None,
-            caption_col: None,
-            delimiter: b',',
-            encoding: Encoding::UTF_8,
-            decode: DecodeOptions::default(),
-        }
-    }
-}
 
 /// The splits of a folder that were asked for.
 #[derive(Debug)]
@@ -80,11 +52,7 @@ impl Folder {
     /// # Errors
     /// If it is no folder, has no pictures, no captions, or two files of metadata; or if the metadata cannot be
     /// read as a whole. A file that is missing, lies outside of the folder or is no picture is a [`BadSample`].
-    pub fn open(
-        path: &Path,
-        names: &SplitNames,
-        options: &FolderOptions,
-    ) -> Result<FolderSplits, SourceError> {
+    pub fn open(path: &Path, names: &SplitNames, options: &TextOptions) -> Result<FolderSplits, SourceError> {
         layout::refuse_others(path)?;
         let chosen = names.choose(path, &layout::splits(path, names)?)?;
         let open = |split: &Option<String>| Self::open_scope(&Scope::find(path, split.as_deref())?, options);
@@ -95,7 +63,7 @@ impl Folder {
         })
     }
 
-    fn open_scope(scope: &Scope, options: &FolderOptions) -> Result<Self, SourceError> {
+    fn open_scope(scope: &Scope, options: &TextOptions) -> Result<Self, SourceError> {
         let Items { pictures, captions, notes } = items::read(scope, options)?;
         let mut fingerprint = Fingerprint::new("folder");
         captions.print(&mut fingerprint);

@@ -41,24 +41,22 @@ impl Shard {
     ) -> Result<Self, SourceError> {
         let io = |e| SourceError::io(path, e);
         // A pipe would block when opened.
-        if std::fs::metadata(path).map_err(io)?.is_file() {
-            let file = File::open(path).map_err(io)?;
-            standin::refuse(path, &file, Wanted::Parquet)?;
-            let blocks = Arc::new(Blocks::new(path, file, of).map_err(io)?);
-            let footer = footer(path, &blocks)?;
-            let metadata = metadata(&blocks).map_err(|e| {
-                SourceError::not_usable(
-                    path,
-                    format!("its footer cannot be read ({e}): is the file damaged?"),
-                )
-            })?;
-            let columns = columns::find(metadata.file_metadata().schema_descr(), options, earlier)
-                .map_err(|found| SourceError::Column { path: path.into(), place: "", found })?;
-            let shard = Self { path: path.into(), blocks, metadata, columns, footer };
-            shard.check()?;
-            return Ok(shard);
+        if !std::fs::metadata(path).map_err(io)?.is_file() {
+            return Err(SourceError::not_usable(path, "is no plain file"));
         }
-        Err(SourceError::not_usable(path, "is no plain file"))
+        let file = File::open(path).map_err(io)?;
+        standin::refuse(path, &file, Wanted::Parquet)?;
+        let blocks = Arc::new(Blocks::new(path, file, of).map_err(io)?);
+        let footer = footer(path, &blocks)?;
+        let metadata = metadata(&blocks).map_err(|e| {
+            let found = format!("its footer cannot be read ({e}): is the file damaged?");
+            SourceError::not_usable(path, found)
+        })?;
+        let columns = columns::find(metadata.file_metadata().schema_descr(), options, earlier)
+            .map_err(|found| SourceError::Column { path: path.into(), place: "", found })?;
+        let shard = Self { path: path.into(), blocks, metadata, columns, footer };
+        shard.check()?;
+        Ok(shard)
     }
 
     /// Reads the file anew, to look at a part of it.

@@ -15,6 +15,7 @@ use csv::{ByteRecord, ReaderBuilder};
 use super::encoding::{Encoding, Guess};
 use super::standin::{self, Wanted};
 use super::{SourceError, positioned, transcode};
+use crate::text::count;
 use bounded::{Bounded, MAX_RECORD};
 pub(crate) use columns::Wish;
 
@@ -197,7 +198,7 @@ impl Table {
         if fields.len() != self.names.len() {
             let found = format!(
                 "{} where the header has {}: `{}`. Is a quotation mark or a delimiter missing or too many?",
-                count(fields.len()),
+                count(fields.len(), "field"),
                 self.names.len(),
                 start_of(fields)
             );
@@ -240,10 +241,6 @@ impl Table {
 type Start = std::rc::Rc<std::cell::Cell<u64>>;
 
 const NAME_THE_ENCODING: &str = "Save the file as UTF-8, or name its encoding in data_config.encoding (windows-1252, shift_jis, gbk, ...)";
-
-fn count(n: usize) -> String {
-    if n == 1 { "1 field".into() } else { format!("{n} fields") }
-}
 
 /// The record's beginning, for a message.
 fn start_of(record: &ByteRecord) -> String {

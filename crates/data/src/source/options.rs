@@ -1,0 +1,32 @@
+//! How a source whose captions are text files is read: tables, and folders of pictures.
+
+use super::encoding::Encoding;
+use crate::image::DecodeOptions;
+
+/// Columns, dialect and encoding, and how pictures are decoded.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TextOptions {
+    /// Name of the column with the pictures, in a folder's metadata with their file names; `None`: the usual ones
+    /// (`b64string_images`, `image` and the like; `file_name`).
+    pub image_col: Option<String>,
+    /// Name of the column with the captions; `None`: the usual ones (`caption`, `text` and the like).
+    pub caption_col: Option<String>,
+    /// What stands between the fields of a table, one ASCII character.
+    pub delimiter: u8,
+    /// The encoding of tables and of `.txt` files.
+    pub encoding: Encoding,
+    /// How pictures are decoded.
+    pub decode: DecodeOptions,
+}
+
+impl Default for TextOptions {
+    fn default() -> Self {
+        Self {
+            image_col: None,
+            caption_col: None,
+            delimiter: b',',
+            encoding: Encoding::UTF_8,
+            decode: DecodeOptions::default(),
+        }
+    }
+}
