@@ -1,4 +1,4 @@
-//! The programs of a run, built as graphs over one state: train, evaluate, prefill, decode.
+//! The programs of a run, built as graphs over one state: train (or accumulate and apply), evaluate, prefill, decode.
 //!
 //! A program is a function of sizes and settings alone. What changes between runs of it (batch, step, learning
 //! rate, seed, lengths) is an input or state (rule 2). A partial batch is a batch with rows of weight 0 (rule 3).
@@ -43,12 +43,9 @@ pub fn train(
     pictures: Pictures,
     optimizer: &Optimizer,
 ) -> Result<Graph, CompileError> {
-    let Step { mut g, slots, loss, weight, updated } = gradients_of_batch(cx, model, size, pictures)?;
-    g.enter("optimizer");
-    let applied = optimizer::apply(&mut g, cx.state, &slots, optimizer, &updated, weight)?;
-    record(&mut g, cx.state, &slots, [loss, weight, applied.norm, applied.lr])?;
-    g.leave();
-    Ok(g)
+    let mut step = gradients_of_batch(cx, model, size, pictures)?;
+    update(&mut step, cx.state, optimizer)?;
+    Ok(step.g)
 }
 
 /// The first part of a training step over several batches: takes one of them and adds its gradients, loss and
@@ -100,9 +97,10 @@ pub fn apply(cx: &mut PassCx<'_>, optimizer: &Optimizer) -> Result<Graph, Compil
         updated.push((parameter, g.read(cx.state, parameter), g.read(cx.state, sum)));
         emptied.push(sum);
     }
+    let mut step = Step { g, slots, loss, weight, updated };
+    update(&mut step, cx.state, optimizer)?;
+    let mut g = step.g;
     g.enter("optimizer");
-    let applied = optimizer::apply(&mut g, cx.state, &slots, optimizer, &updated, weight)?;
-    record(&mut g, cx.state, &slots, [loss, weight, applied.norm, applied.lr])?;
     for slot in emptied {
         let zeros = g.zeros(cx.state.get(slot).ty.clone());
         g.write(cx.state, slot, zeros)?;
@@ -111,7 +109,7 @@ pub fn apply(cx: &mut PassCx<'_>, optimizer: &Optimizer) -> Result<Graph, Compil
     Ok(g)
 }
 
-/// A batch's gradients, before they are used.
+/// Gradients, before they are used.
 struct Step {
     g: Graph,
     slots: RunSlots,
@@ -158,9 +156,7 @@ pub fn mean_gradients(
     size: Size,
     pictures: Pictures,
 ) -> Result<Graph, CompileError> {
-    let mut g = Graph::new();
-    let inputs = Inputs::declare(&mut g, model, size, pictures);
-    let (mut g, loss, weight) = forward(g, cx, model, &inputs, Mode::Eval)?;
+    let (mut g, loss, weight) = without_dropout(cx, model, size, pictures)?;
     let parameters = parameters(&g, cx.state)?;
     let one = g.constant(1.0, DType::F32);
     let seed = g.div(one, weight)?;
@@ -181,12 +177,22 @@ pub fn evaluate(
     size: Size,
     pictures: Pictures,
 ) -> Result<Graph, CompileError> {
-    let mut g = Graph::new();
-    let inputs = Inputs::declare(&mut g, model, size, pictures);
-    let (mut g, loss, weight) = forward(g, cx, model, &inputs, Mode::Eval)?;
+    let (mut g, loss, weight) = without_dropout(cx, model, size, pictures)?;
     g.output("loss", loss);
     g.output("weight", weight);
     Ok(g)
+}
+
+/// The forward part of a program that takes a batch with dropout off.
+fn without_dropout(
+    cx: &mut PassCx<'_>,
+    model: &dyn Model,
+    size: Size,
+    pictures: Pictures,
+) -> Result<(Graph, Value, Value), CompileError> {
+    let mut g = Graph::new();
+    let inputs = Inputs::declare(&mut g, model, size, pictures);
+    forward(g, cx, model, &inputs, Mode::Eval)
 }
 
 /// The forward part of a program, behind its passes: the graph, the summed loss and its weight.
@@ -243,6 +249,16 @@ fn parameters(g: &Graph, state: &StateSpec) -> Result<Vec<(SlotId, Value)>, Grap
         )),
         None => Ok(read),
     }
+}
+
+/// Updates the parameters by their gradients, and writes one row of the ring.
+fn update(step: &mut Step, state: &mut StateSpec, optimizer: &Optimizer) -> Result<(), GraphError> {
+    let Step { g, slots, loss, weight, updated } = step;
+    g.enter("optimizer");
+    let applied = optimizer::apply(g, state, slots, optimizer, updated, *weight)?;
+    record(g, state, slots, [*loss, *weight, applied.norm, applied.lr])?;
+    g.leave();
+    Ok(())
 }
 
 /// Writes one row of the ring, at the number of attempts, and counts the attempt.

@@ -8,8 +8,9 @@ use ocelli_ir::ops::NormalizePixels;
 use ocelli_ir::reference::{RefState, evaluate};
 use ocelli_ir::tensor::{Data, Tensor};
 use ocelli_ir::{DType, Graph, SlotKind, TensorType};
+use ocelli_models::Model;
 use ocelli_models::nn::{Context, Mode, Residual};
-use ocelli_models::seemore::{self, SeemoreConfig};
+use ocelli_models::seemore::SeemoreConfig;
 use ocelli_testkit::host::floats;
 use ocelli_testkit::tolerance::{Kind, f32_bound, relative_difference};
 use ocelli_train::engine::{Captions, Engine};
@@ -42,7 +43,7 @@ fn whole(engine: &Engine, pixels: &Tensor<f64>, ids: &[u32]) -> Vec<f64> {
     let tokens = g.input("tokens", TensorType::u32([ROWS, TEXT]));
     let pictures = g.one(NormalizePixels::IMAGENET, &[images]).unwrap();
     let mut cx = Context::new(&mut g, &mut spec, Mode::Eval);
-    let logits = seemore::logits(&mut cx, &MODEL, pictures, tokens).unwrap();
+    let logits = MODEL.logits(&mut cx, pictures, tokens).unwrap();
     g.output("logits", logits);
     let mut state: RefState<f64> = HashMap::new();
     for (id, slot) in engine.spec().iter().filter(|(_, s)| s.kind == SlotKind::Parameter) {

@@ -25,21 +25,6 @@ pub fn image_features(cx: &mut Context<'_>, c: &SeemoreConfig, pictures: Value) 
     cx.scoped("vision_encoder", |cx| vit::vit(cx, c, pictures))
 }
 
-/// Logits `[B, T + 1, vocab]` for pictures f32 `[B, S, S, 3]` and tokens u32 `[B, T]`; position 0 is the
-/// picture's.
-///
-/// # Errors
-/// If the shapes do not fit the configuration.
-pub fn logits(
-    cx: &mut Context<'_>,
-    c: &SeemoreConfig,
-    pictures: Value,
-    tokens: Value,
-) -> Result<Value, GraphError> {
-    let features = image_features(cx, c, pictures)?;
-    cx.scoped("decoder", |cx| decoder::full(cx, c, features, tokens, None, &KvCache::None))
-}
-
 impl Model for SeemoreConfig {
     fn picture_side(&self) -> usize {
         self.img_size
@@ -54,7 +39,8 @@ impl Model for SeemoreConfig {
     }
 
     fn logits(&self, cx: &mut Context<'_>, pictures: Value, tokens: Value) -> Result<Value, GraphError> {
-        logits(cx, self, pictures, tokens)
+        let features = image_features(cx, self, pictures)?;
+        cx.scoped("decoder", |cx| decoder::full(cx, self, features, tokens, None, &KvCache::None))
     }
 
     fn prefill(

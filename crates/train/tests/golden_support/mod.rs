@@ -4,6 +4,7 @@
 use ocelli_cpu::CpuTarget;
 use ocelli_ir::tensor::Tensor;
 use ocelli_ir::{Graph, Shape, Slot, SlotId, SlotKind, StateSpec};
+use ocelli_models::Model;
 use ocelli_models::nn::{Context, Mode, Residual};
 use ocelli_models::seemore::{self, SeemoreConfig};
 use ocelli_passes::PassCx;
@@ -107,7 +108,7 @@ fn logits(state: &mut StateSpec, model: &SeemoreConfig, size: Size) -> Graph {
     let inputs = Inputs::declare(&mut g, model, size, Pictures::Floats);
     let mut cx = Context::new(&mut g, state, Mode::Eval);
     let features = seemore::image_features(&mut cx, model, inputs.images).unwrap();
-    let logits = seemore::logits(&mut cx, model, inputs.images, inputs.tokens).unwrap();
+    let logits = model.logits(&mut cx, inputs.images, inputs.tokens).unwrap();
     g.output("out.logits", logits);
     g.output("out.image_features", features);
     g
