@@ -2,8 +2,7 @@
 
 mod support;
 
-use std::time::{Duration, Instant};
-use support::{Bench, said};
+use support::Bench;
 
 #[test]
 fn every_combination_is_checked_before_the_first_starts() {
@@ -55,17 +54,7 @@ fn a_run_that_fails_stops_no_other() {
 fn an_interrupt_names_what_is_left_out() {
     let b = Bench::new();
     let child = b.start(&["-m", "trainer_config.max_iters=1000000", "trainer_config.lr=1e-3,2e-3,3e-3"]);
-    let deadline = Instant::now() + Duration::from_secs(60);
-    let started = || {
-        std::fs::read_dir(b.path("runs"))
-            .is_ok_and(|mut d| d.any(|r| r.is_ok_and(|r| r.path().join("metrics.jsonl").exists())))
-    };
-    while !started() && Instant::now() < deadline {
-        std::thread::sleep(Duration::from_millis(5));
-    }
-    let id = child.id().to_string();
-    assert!(std::process::Command::new("kill").args(["-INT", &id]).status().unwrap().success());
-    let said = said(child.wait_with_output().unwrap()).done();
+    let said = b.interrupt(child).done();
     let left: Vec<&str> = said.out.lines().filter(|l| l.starts_with("left out: ")).collect();
     let [second, third] = left[..] else { panic!("{left:?}") };
     assert!(

@@ -178,17 +178,7 @@ fn a_newer_damaged_snapshot_is_refused_by_name_and_the_one_before_is_taken() {
 fn interrupt_saves_and_ends_cleanly() {
     let b = Bench::new();
     let child = b.start(&["trainer_config.max_iters=1000000"]);
-    let deadline = Instant::now() + Duration::from_secs(60);
-    let started = || {
-        std::fs::read_dir(b.path("runs"))
-            .is_ok_and(|mut d| d.any(|r| r.is_ok_and(|r| r.path().join("metrics.jsonl").exists())))
-    };
-    while !started() && Instant::now() < deadline {
-        std::thread::sleep(Duration::from_millis(5));
-    }
-    let id = child.id().to_string();
-    assert!(std::process::Command::new("kill").args(["-INT", &id]).status().unwrap().success());
-    let said = said(child.wait_with_output().unwrap()).done();
+    let said = b.interrupt(child).done();
     assert!(said.out.contains("interrupted and saved"), "{}", said.out);
     let hint = "ending as soon as the work in hand is done; press Ctrl-C again to end at once without saving";
     assert!(said.err.contains(hint), "{}", said.err);

@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
 /// Overrides that make a model tiny: a step takes about a millisecond.
@@ -73,6 +74,21 @@ impl Bench {
     /// The same, left running.
     pub fn start(&self, args: &[&str]) -> Child {
         self.command(&tiny(args)).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+    }
+
+    /// Interrupts a run, as Ctrl-C does, once it has logged a step, and waits for its end.
+    pub fn interrupt(&self, child: Child) -> Said {
+        let deadline = Instant::now() + Duration::from_secs(60);
+        let started = || {
+            std::fs::read_dir(self.path("runs"))
+                .is_ok_and(|mut d| d.any(|r| r.is_ok_and(|r| r.path().join("metrics.jsonl").exists())))
+        };
+        while !started() && Instant::now() < deadline {
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        let id = child.id().to_string();
+        assert!(Command::new("kill").args(["-INT", &id]).status().unwrap().success());
+        said(child.wait_with_output().unwrap())
     }
 
     /// All snapshots, oldest first.
