@@ -14,6 +14,7 @@ use std::collections::BTreeSet;
 use std::fs::{self, File, TryLockError};
 use std::io;
 use std::path::{Component, Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::HubError;
 use super::listing::{Listing, is_commit, is_parquet};
@@ -190,10 +191,12 @@ fn replace(path: &Path, bytes: &[u8]) -> Result<(), HubError> {
     })
 }
 
-/// A name beside `path` that no other process has.
+/// A name beside `path` that no other process and no other thread has.
 fn temporary(path: &Path) -> PathBuf {
+    static COUNTER: AtomicU64 = AtomicU64::new(0);
+    let n = COUNTER.fetch_add(1, Ordering::Relaxed);
     let name = path.file_name().unwrap_or_default().to_string_lossy();
-    path.with_file_name(format!(".{name}.{}.tmp", std::process::id()))
+    path.with_file_name(format!(".{name}.{}-{n}.tmp", std::process::id()))
 }
 
 fn collect(folder: &Path, above: &str, depth: usize, names: &mut BTreeSet<String>) {
@@ -218,4 +221,24 @@ fn symlink(target: &Path, path: &Path) -> io::Result<()> {
 #[cfg(windows)]
 fn symlink(target: &Path, path: &Path) -> io::Result<()> {
     std::os::windows::fs::symlink_file(target, path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn many_at_once_write_one_file() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("trees/commit.json");
+        std::thread::scope(|scope| {
+            for n in 0..8_u8 {
+                let path = &path;
+                scope.spawn(move || (0..200).for_each(|_| replace(path, &[n; 1000]).unwrap()));
+            }
+        });
+        let bytes = fs::read(&path).unwrap();
+        assert!(bytes.len() == 1000 && bytes.iter().all(|&b| b == bytes[0]));
+        assert_eq!(fs::read_dir(dir.path().join("trees")).unwrap().count(), 1, "no temporary file is left");
+    }
 }
