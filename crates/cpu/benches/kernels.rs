@@ -126,6 +126,38 @@ fn layers(run: &dyn Fn(&str, Op, Inputs), rows: usize, c: usize) {
     run(&what, GeluGrad.into(), vec![wide.clone(), wide]);
 }
 
+/// The loss behind a large head, beside the products and the loss that it stands for.
+fn large_head(run: &dyn Fn(&str, Op, Inputs), n: usize, c: usize, v: usize) {
+    let (h, w, ids) =
+        (normal(&[n, c]), (TensorType::f32([v, c]), Fill::Range(-0.1, 0.1)), ints(&[n], v as u32));
+    let row = (TensorType::f32([n]), Fill::Range(10.0, 11.0));
+    let inputs = vec![h, w, ids.clone(), row.clone()];
+    let what = format!("{n}x{c}x{v}");
+    run(&what, LinearCrossEntropy.into(), inputs.clone());
+    let one = (TensorType::f32([]), Fill::Range(0.5, 1.0));
+    run(&what, LinearCrossEntropyGrad.into(), [inputs, vec![row.clone(), one.clone()]].concat());
+    linear(run, n, c, v);
+    let logits = vec![normal(&[n, v]), ids, row.clone()];
+    run(&format!("{n}x{v}"), CrossEntropy.into(), logits.clone());
+    run(&format!("{n}x{v}"), CrossEntropyGrad.into(), [logits, vec![row, one]].concat());
+}
+
+/// What a Llama-style block has beside its products.
+fn decoder(run: &dyn Fn(&str, Op, Inputs), rows: usize, c: usize) {
+    let (x, col, row) = (normal(&[rows, c]), normal(&[c]), (TensorType::f32([rows]), Fill::Range(0.5, 1.0)));
+    let what = format!("{rows}x{c}");
+    run(&what, RmsNorm { eps: 1e-5 }.into(), vec![x.clone(), col.clone()]);
+    run(&what, RmsNormGrad.into(), vec![x.clone(), col, row, x]);
+    let heads = vec![normal(&[1, rows, c / 64, 64]), ints(&[rows], rows as u32)];
+    run(&what, Rope { theta: 10_000.0, inverse: false }.into(), heads);
+    let wide = normal(&[rows, c / 3 * 8]);
+    let what = format!("{rows}x{}", c / 3 * 8);
+    run(&what, Swiglu.into(), vec![wide.clone(); 2]);
+    run(&what, SwigluGrad.into(), vec![wide.clone(); 3]);
+    run(&what, GeluTanh.into(), vec![wide.clone()]);
+    run(&what, GeluTanhGrad.into(), vec![wide; 2]);
+}
+
 fn main() {
     let filter = std::env::args().skip(1).find(|a| !a.starts_with('-')).unwrap_or_default();
     let threads = std::env::var("OCELLI_THREADS").ok().and_then(|n| n.parse().ok());
@@ -159,6 +191,8 @@ fn main() {
     run("1040x78", CrossEntropy.into(), vec![normal(&[1040, 78]), ids.clone(), weights]);
     run("1040x128 of 78", GatherRows.into(), vec![normal(&[78, 128]), ids.clone()]);
     run("1040x128 to 78", ScatterRows { rows: 78 }.into(), vec![ids, normal(&[1040, 128])]);
+    large_head(&run, 1024, 576, 49_152);
+    decoder(&run, 1024, 576);
     let pictures = (TensorType::new(ocelli_ir::DType::U8, [16, 96, 96, 3]), Fill::Below(256));
     run("16x96x96x3", NormalizePixels::IMAGENET.into(), vec![pictures]);
     run("16x96x96x3", Patchify { patch: 16 }.into(), vec![normal(&[16, 96, 96, 3])]);

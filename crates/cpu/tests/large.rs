@@ -78,6 +78,22 @@ fn layer_norm_far_from_zero() {
 }
 
 #[test]
+fn rms_norm_of_many_rows() {
+    let (x, c) = (normal(&[4, 90, 200]), normal(&[200]));
+    check(RmsNorm { eps: 1e-5 }, vec![x.clone(), c.clone()], 1e-6);
+    let factor = (TensorType::f32([360]), Fill::Range(0.5, 2.0));
+    check(RmsNormGrad, vec![x.clone(), c, factor, x], 2e-6);
+}
+
+#[test]
+fn rope_at_far_positions() {
+    for positions in [&[130][..], &[3, 130]] {
+        let inputs = vec![normal(&[3, 130, 4, 24]), ints(positions, 100_000)];
+        check(Rope { theta: 10_000.0, inverse: false }, inputs, 1e-6);
+    }
+}
+
+#[test]
 fn sums_over_many_elements() {
     let x = normal(&[7, 300, 150]);
     for axes in [vec![], vec![0], vec![1], vec![2], vec![0, 1], vec![1, 2], vec![0, 2], vec![0, 1, 2]] {
@@ -92,6 +108,10 @@ fn elementwise_of_many_elements() {
     check(Mul, vec![normal(&[300, 150]), normal(&[300, 1])], 1e-6);
     check(Gelu, vec![normal(&[300, 150])], 1e-6);
     check(GeluGrad, vec![normal(&[300, 150]), normal(&[300, 150])], 1e-6);
+    check(GeluTanh, vec![normal(&[300, 150])], 1e-6);
+    check(GeluTanhGrad, vec![normal(&[300, 150]), normal(&[300, 150])], 1e-6);
+    check(Swiglu, vec![normal(&[300, 150]); 2], 1e-6);
+    check(SwigluGrad, vec![normal(&[300, 150]); 3], 1e-6);
     check(Softmax, vec![normal(&[300, 150])], 1e-6);
     check(Contiguous, vec![normal(&[30, 50, 40])], 0.0);
     check(Pad { axis: 1, before: 3, total: 70 }, vec![normal(&[30, 50, 40])], 0.0);
@@ -127,6 +147,27 @@ fn rows_of_a_large_vocabulary() {
     check(CrossEntropyGrad, [vec![normal(&[n, v]), ids.clone(), weights], more.to_vec()].concat(), 1e-6);
     check(GatherRows, vec![normal(&[v, 120]), ids.clone()], 0.0);
     check(ScatterRows { rows: v }, vec![ids, normal(&[n, 120])], 1e-6);
+}
+
+/// (rows, width, words): many tiles; many chunks of the vocabulary in the gradient; one of each.
+const HEADS: [[usize; 3]; 3] = [[300, 70, 1500], [3000, 20, 1500], [40, 24, 78]];
+
+#[test]
+fn the_loss_of_a_large_head() {
+    for [n, c, v] in HEADS {
+        let inputs = [
+            vec![
+                normal(&[n, c]),
+                (TensorType::f32([v, c]), Fill::Range(-0.5, 0.5)),
+                ints(&[n], v as u32 + 9),
+            ],
+            vec![(TensorType::f32([n]), Fill::Range(0.0, 2.0))],
+        ]
+        .concat();
+        check(LinearCrossEntropy, inputs.clone(), 1e-6);
+        let more = vec![(TensorType::f32([n]), Fill::Range(7.0, 8.0)), normal(&[])];
+        check(LinearCrossEntropyGrad, [inputs, more].concat(), 2e-6);
+    }
 }
 
 #[test]

@@ -18,9 +18,10 @@ thread_local! {
 /// How far results may be from the reference, as a share of the largest magnitude in the tensor.
 fn bound(name: &str) -> f64 {
     match name {
-        "attention_grad" | "layer_norm_grad" => 4e-6,
+        "attention_grad" | "layer_norm_grad" | "rms_norm_grad" => 4e-6,
         "matmul" | "layer_norm" | "reduce_sum" | "attention" | "adam" => 2e-6,
         "cross_entropy" | "cross_entropy_grad" => 2e-6,
+        "linear_cross_entropy" | "linear_cross_entropy_grad" => 2e-6,
         _ => 1e-6,
     }
 }
@@ -33,11 +34,17 @@ fn cancels(name: &str) -> bool {
         "reduce_sum",
         "layer_norm",
         "layer_norm_grad",
+        "rms_norm_grad",
+        "linear_cross_entropy",
+        "linear_cross_entropy_grad",
+        "rope",
         "attention",
         "attention_grad",
         "scatter_rows",
     ];
-    sums.contains(&name) || ["gelu_grad", "adam", "cos", "cross_entropy", "normalize_pixels"].contains(&name)
+    let terms =
+        ["gelu_grad", "gelu_tanh_grad", "swiglu_grad", "adam", "cos", "cross_entropy", "normalize_pixels"];
+    sums.contains(&name) || terms.contains(&name)
 }
 
 proptest! {

@@ -39,8 +39,12 @@ fn harness(sample: &Sample, g: &mut Gen) -> Harness {
         let sum = graph.sum_all(weighted).unwrap();
         loss = graph.add(loss, sum).unwrap();
     }
-    // The gradient flows to every float input but the weights of a cross entropy, which are data.
-    let is_data = |i: usize| sample.op.name() == "cross_entropy" && i == 2;
+    // The gradient flows to every float input but the row weights of a cross entropy, which are data.
+    let is_data = |i: usize| match sample.op.name() {
+        "cross_entropy" => i == 2,
+        "linear_cross_entropy" => i == 3,
+        _ => false,
+    };
     let wanted = args
         .iter()
         .enumerate()

@@ -13,7 +13,7 @@ const CHUNK: usize = 8 * 1024;
 
 /// The logarithm of the sum of exponentials.
 #[inline(always)]
-fn log_sum_exp(x: &[f32]) -> f32 {
+pub(super) fn log_sum_exp(x: &[f32]) -> f32 {
     let max = sums::max(x);
     (f64::from(max) + sums::sum_exp_wide(x, max).ln()) as f32
 }

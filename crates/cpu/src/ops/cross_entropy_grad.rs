@@ -11,17 +11,20 @@ use ocelli_ir::{DType, TensorType};
 /// Logits that one task takes.
 const CHUNK: usize = 8 * 1024;
 
-/// Gradient of one row; `factor` is dloss times the row's weight.
+/// Turns logits, a row or a part of one, into their gradient; `hot` is the target's place among them, if it is there,
+/// and `factor` is dloss times the row's weight, 0 if the row adds nothing to the loss.
 #[inline(always)]
-fn row(out: &mut [f32], x: &[f32], target: u32, factor: f32, lse: f32) {
-    if factor == 0.0 || target as usize >= x.len() {
-        return out.fill(0.0);
+pub(super) fn row(x: &mut [f32], hot: Option<usize>, factor: f32, lse: f32) {
+    if factor == 0.0 {
+        return x.fill(0.0);
     }
-    for (o, &x) in out.iter_mut().zip(x) {
-        *o = factor * exp(x - lse);
+    let at_target = hot.and_then(|i| x.get(i)).map(|&x| factor * (exp(x - lse) - 1.0));
+    for x in x.iter_mut() {
+        *x = factor * exp(*x - lse);
     }
-    let hot = target as usize;
-    out[hot] = factor * (exp(x[hot] - lse) - 1.0);
+    if let Some((x, value)) = hot.and_then(|i| x.get_mut(i)).zip(at_target) {
+        *x = value;
+    }
 }
 
 impl Kernel for CrossEntropyGrad {
@@ -43,8 +46,10 @@ impl Kernel for CrossEntropyGrad {
                     for (j, out) in out.chunks_exact_mut(v).enumerate() {
                         let r = i * chunk + j;
                         // A row of weight 0 gives 0 even if dloss is infinite.
-                        let factor = if weights[r] == 0.0 { 0.0 } else { dloss * weights[r] };
-                        row(out, &logits[r * v..][..v], targets[r], factor, lse[r]);
+                        let learnt = weights[r] != 0.0 && (targets[r] as usize) < v;
+                        let factor = if learnt { dloss * weights[r] } else { 0.0 };
+                        out.copy_from_slice(&logits[r * v..][..v]);
+                        row(out, Some(targets[r] as usize), factor, lse[r]);
                     }
                 },
             );

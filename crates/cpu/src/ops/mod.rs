@@ -20,10 +20,14 @@ mod exp;
 mod gather_rows;
 mod gelu;
 mod gelu_grad;
+mod gelu_tanh;
+mod gelu_tanh_grad;
 mod heads;
 mod increment;
 mod layer_norm;
 mod layer_norm_grad;
+mod linear_cross_entropy;
+mod linear_cross_entropy_grad;
 mod matmul;
 mod maximum;
 mod minimum;
@@ -32,9 +36,13 @@ mod normalize_pixels;
 mod pad;
 mod patchify;
 mod permute;
+mod positions;
 mod reduce_sum;
 pub mod reference;
 mod reshape;
+mod rms_norm;
+mod rms_norm_grad;
+mod rope;
 mod scatter_rows;
 mod slice;
 mod softmax;
@@ -44,6 +52,8 @@ mod state_write;
 mod step_gate;
 mod sub;
 mod sum_squares;
+mod swiglu;
+mod swiglu_grad;
 mod unpatchify;
 mod update_slice;
 
@@ -135,8 +145,16 @@ pub fn kernel(op: &Op) -> Option<&dyn Kernel> {
         Op::Softmax(op) => op,
         Op::LayerNorm(op) => op,
         Op::LayerNormGrad(op) => op,
+        Op::RmsNorm(op) => op,
+        Op::RmsNormGrad(op) => op,
         Op::Gelu(op) => op,
         Op::GeluGrad(op) => op,
+        Op::GeluTanh(op) => op,
+        Op::GeluTanhGrad(op) => op,
+        Op::Swiglu(op) => op,
+        Op::SwigluGrad(op) => op,
+        Op::Positions(op) => op,
+        Op::Rope(op) => op,
         Op::DropoutOp(op) => op,
         Op::Attention(op) => op,
         Op::AttentionGrad(op) => op,
@@ -147,6 +165,8 @@ pub fn kernel(op: &Op) -> Option<&dyn Kernel> {
         Op::Unpatchify(op) => op,
         Op::CrossEntropy(op) => op,
         Op::CrossEntropyGrad(op) => op,
+        Op::LinearCrossEntropy(op) => op,
+        Op::LinearCrossEntropyGrad(op) => op,
         Op::UpdateSlice(op) => op,
         Op::StepGate(op) => op,
         Op::Adam(op) => op,

@@ -89,6 +89,34 @@ pub fn gelu_slope(x: f32) -> f32 {
     x.mul_add(density, below)
 }
 
+/// `1 / (1 + e^-x)`, within 3e-7 of its value.
+#[inline(always)]
+pub fn sigmoid(x: f32) -> f32 {
+    1.0 / (1.0 + exp(-x))
+}
+
+/// The tanh form of the GELU: `x sigmoid(2 u)` with `u = sqrt(2 / pi) (x + 0.044715 x^3)`.
+#[inline(always)]
+pub fn gelu_tanh(x: f32) -> f32 {
+    x * sigmoid(gelu_inner(x))
+}
+
+/// Its slope, `s + x s (1 - s) 2 u'` with s the sigmoid.
+#[inline(always)]
+pub fn gelu_tanh_slope(x: f32) -> f32 {
+    let s = sigmoid(gelu_inner(x));
+    let inner = GELU_INNER * (3.0 * 0.044_715 * x).mul_add(x, 1.0);
+    (x * s * (1.0 - s)).mul_add(inner, s)
+}
+
+/// `2 sqrt(2 / pi)`.
+const GELU_INNER: f32 = 1.595_769;
+
+#[inline(always)]
+fn gelu_inner(x: f32) -> f32 {
+    GELU_INNER * x * (0.044_715 * x).mul_add(x, 1.0)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -137,5 +165,23 @@ mod tests {
         assert!(gelu(f32::NAN).is_nan());
         assert_eq!(gelu(30.0), 30.0);
         assert_eq!(gelu(-30.0), 0.0);
+    }
+
+    #[test]
+    fn sigmoid_and_the_tanh_gelu_are_close_to_libm() {
+        for x in samples(-12.0, 12.0) {
+            let wide = f64::from(x);
+            let s = 1.0 / (1.0 + libm::exp(-wide));
+            assert!((f64::from(sigmoid(x)) - s).abs() < 3e-7 * s, "sigmoid({x})");
+            let root = (2.0 / std::f64::consts::PI).sqrt();
+            let t = libm::tanh(root * (wide + 0.044_715 * wide.powi(3)));
+            let inner = root * (1.0 + 3.0 * 0.044_715 * wide * wide);
+            let (value, slope) = (0.5 * wide * (1.0 + t), 0.5 * (1.0 + t + wide * (1.0 - t * t) * inner));
+            let bound = 4e-7 * wide.abs().max(1.0);
+            assert!((f64::from(gelu_tanh(x)) - value).abs() < bound, "gelu_tanh({x})");
+            assert!((f64::from(gelu_tanh_slope(x)) - slope).abs() < bound, "slope({x})");
+        }
+        assert_eq!([gelu_tanh(40.0), gelu_tanh(-40.0)], [40.0, 0.0]);
+        assert_eq!([gelu_tanh_slope(40.0), gelu_tanh_slope(-40.0)], [1.0, 0.0]);
     }
 }

@@ -62,6 +62,22 @@ reduction! {
     sum_exp_wide(x, shift: f32) -> f64: 0.0, |a, e| a + f64::from(exp(e - shift)), #[inline(always)] |a, b| a + b
 }
 
+/// The sum of `a b` in f64.
+#[inline(always)]
+pub fn dot_wide(a: &[f32], b: &[f32]) -> f64 {
+    let mut acc = [0.0f64; LANES];
+    let ((a_blocks, a_rest), (b_blocks, b_rest)) = (a.as_chunks::<LANES>(), b.as_chunks::<LANES>());
+    for (a, b) in a_blocks.iter().zip(b_blocks) {
+        for ((s, &a), &b) in acc.iter_mut().zip(a).zip(b) {
+            *s += f64::from(a) * f64::from(b);
+        }
+    }
+    for ((s, &a), &b) in acc.iter_mut().zip(a_rest).zip(b_rest) {
+        *s += f64::from(a) * f64::from(b);
+    }
+    acc.iter().sum()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -74,6 +90,9 @@ mod tests {
             assert_eq!(sum_wide(&x) as f32, want);
             let squares = x.iter().map(|x| f64::from((x - 1.0) * (x - 1.0))).sum::<f64>();
             assert_eq!(sum_squares_wide(&x, 1.0), squares);
+            let y: Vec<f32> = x.iter().map(|x| x + 3.0).collect();
+            let dot = x.iter().zip(&y).map(|(x, y)| f64::from(x * y)).sum::<f64>();
+            assert_eq!(dot_wide(&x, &y), dot);
             assert_eq!(max(&x), x.last().copied().unwrap_or(f32::NEG_INFINITY));
         }
     }

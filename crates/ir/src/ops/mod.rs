@@ -82,11 +82,14 @@ registry! {
     // Sums and products.
     reduce_sum::ReduceSum, sum_squares::SumSquares, matmul::MatMul, softmax::Softmax,
     // Layers.
-    layer_norm::LayerNorm, layer_norm_grad::LayerNormGrad, gelu::Gelu, gelu_grad::GeluGrad,
+    layer_norm::LayerNorm, layer_norm_grad::LayerNormGrad, rms_norm::RmsNorm, rms_norm_grad::RmsNormGrad,
+    gelu::Gelu, gelu_grad::GeluGrad, gelu_tanh::GeluTanh, gelu_tanh_grad::GeluTanhGrad,
+    swiglu::Swiglu, swiglu_grad::SwigluGrad, positions::Positions, rope::Rope,
     dropout::DropoutOp, attention::Attention, attention_grad::AttentionGrad,
     gather_rows::GatherRows, scatter_rows::ScatterRows,
     normalize_pixels::NormalizePixels, patchify::Patchify, unpatchify::Unpatchify,
     cross_entropy::CrossEntropy, cross_entropy_grad::CrossEntropyGrad,
+    linear_cross_entropy::LinearCrossEntropy, linear_cross_entropy_grad::LinearCrossEntropyGrad,
     // State.
     update_slice::UpdateSlice, step_gate::StepGate, adam::Adam,
 }
