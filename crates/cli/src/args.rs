@@ -45,6 +45,9 @@ pub enum Command {
     Train(Train),
     /// Caption pictures with a trained model
     Caption(Caption),
+    /// Look at data without training
+    #[command(subcommand)]
+    Data(Data),
     /// Show what the keys of a configuration mean
     Config(Config),
 }
@@ -103,6 +106,60 @@ pub struct Caption {
     /// Threads to compute with
     #[arg(long, value_name = "N", value_parser = whole::<1, 1024>, allow_negative_numbers = true)]
     pub threads: Option<u64>,
+}
+
+/// `ocelli data`
+#[derive(Debug, Subcommand)]
+pub enum Data {
+    /// Read every row of sources and count what can be used; exit code 0 if all of them can be trained on as they are
+    Check(DataCheck),
+    /// Write one picture as the model sees it
+    Show(DataShow),
+}
+
+/// `ocelli data check`
+#[derive(Debug, ClapArgs)]
+pub struct DataCheck {
+    /// Tables, parquet files, folders, pictures, `shapes`, data sets of the hub (owner/name); KEY=VALUE says how they
+    /// are read, as in `ocelli train`
+    #[arg(value_name = "SOURCE|KEY=VALUE", required = true)]
+    pub sources: Vec<String>,
+    #[command(flatten)]
+    pub named: Named,
+    /// One JSON object a line and source: "parts" with all bad rows and more, or "error"
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `ocelli data show`
+#[derive(Debug, ClapArgs)]
+pub struct DataShow {
+    /// A table, a parquet file, a folder, a picture, `shapes`, or a data set of the hub (owner/name); KEY=VALUE says how
+    /// it is read, as in `ocelli train`
+    #[arg(value_name = "SOURCE|KEY=VALUE", required = true)]
+    pub source: Vec<String>,
+    #[command(flatten)]
+    pub named: Named,
+    /// Which row, from 0
+    #[arg(long, value_name = "N", default_value_t = 0, value_parser = whole::<0, { u64::MAX }>, allow_negative_numbers = true)]
+    pub index: u64,
+    /// The PNG file to write
+    #[arg(long, value_name = "FILE")]
+    pub out: PathBuf,
+    /// One JSON object
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// A configuration by name.
+#[derive(Debug, ClapArgs)]
+pub struct Named {
+    /// A built-in configuration or a YAML file: sizes, columns, vocabulary and how pictures are decoded
+    #[arg(long, value_name = "NAME|FILE")]
+    pub config_name: Option<String>,
+    /// A folder that is searched for NAME.yaml first
+    #[arg(long, value_name = "DIR")]
+    pub config_path: Option<PathBuf>,
 }
 
 /// `ocelli config`

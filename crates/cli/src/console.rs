@@ -74,6 +74,10 @@ impl Reporter for Console {
             Event::Warning(text) => warn(&format!("warning: {text}")),
             Event::Fetching { name, done, total } => self.fetching(name, *done, *total),
             Event::Fetched => clear_progress(),
+            Event::Looked { done, total } if done < total && self.terminal => {
+                show_progress(*done as u64, *total as u64, "rows".into());
+            }
+            Event::Looked { .. } => clear_progress(),
             Event::Step { epoch, step, time } => {
                 let ms = time.as_secs_f64() * 1e3;
                 say(&format!("[rank 0] epoch {epoch}, step {step}, dt: {ms:.2} ms"));

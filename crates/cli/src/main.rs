@@ -12,7 +12,7 @@ mod output;
 mod panics;
 mod terminal;
 
-use args::{Args, Command};
+use args::{Args, Command, Data};
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
@@ -22,6 +22,8 @@ fn main() -> ExitCode {
     let done = match args.command {
         Command::Train(train) => commands::train(&train),
         Command::Caption(caption) => commands::caption(&caption),
+        Command::Data(Data::Check(check)) => commands::check(&check),
+        Command::Data(Data::Show(show)) => commands::show(&show),
         Command::Config(config) => commands::config(&config),
     };
     match done {

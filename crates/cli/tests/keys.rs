@@ -26,6 +26,22 @@ fn only_what_the_user_set_brings_a_note() {
     let said = b.train(&["data_config.image_col=picture", "trainer_config.max_iters=1"]).done();
     said.mentions(&["note: without effect on dataset shapes: data_config.image_col; to train on your own"]);
     let preset = ["train", "--config-name", "csv_train", "data_config.data_path=none.csv"];
+    for (key, why) in [
+        ("data_config.caption_choice=all", "each row of a table is a sample"),
+        ("data_config.train_split=dev", "train_split_ratio divides its rows"),
+        ("data_config.train_samples=9", "the source has the rows that it has"),
+    ] {
+        let path = key.split('=').next().unwrap();
+        let note = format!("note: without effect on dataset csv: {path}; ");
+        b.run(&[&preset[..], &[key]].concat()).refused(&[&note, why]);
+    }
+    for key in ["data_config.exif=true", "data_config.pixels=pillow"] {
+        let said = b.train(&[key, "trainer_config.max_iters=1"]).done();
+        said.mentions(&[&format!(
+            "note: without effect on dataset shapes: {}",
+            key.split('=').next().unwrap()
+        )]);
+    }
     let quiet = b.run(&preset).refused(&["none.csv"]);
     assert!(!quiet.out.contains("note: "), "{}", quiet.out);
     b.run(&[&preset[..], &["model_config.block_size=7"]].concat())

@@ -60,7 +60,7 @@ pub(crate) fn notices(config: &Config, provenance: &[(&'static str, Origin)], au
     if !engine.is_empty() {
         lines.push(format!("without effect on this executor (GPU engine only): {}", engine.join(", ")));
     }
-    lines.extend(unread::notice(config, &set));
+    lines.extend(unread::notices(config, &set));
     let trainer = &config.trainer;
     if let Some(steps) = trainer.max_iters.filter(|steps| *steps < trainer.warmup_iters) {
         let warm_up = trainer.warmup_iters;

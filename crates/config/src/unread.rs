@@ -8,16 +8,42 @@ use crate::node::Node;
 use crate::resolve::Author;
 use crate::types::Config;
 
-/// Beside `data_path`: what means nothing to drawn pictures.
-const FILES_ONLY: &[&str] = &[
-    "data_config.image_col",
-    "data_config.caption_col",
-    "data_config.train_split_ratio",
-    "data_config.alpha",
-    "data_config.max_pixels",
+/// Keys, the datasets that do not read them, and what a person who set them may want.
+type Unread = (&'static [&'static str], &'static [Dataset], &'static str);
+
+/// Beside `data_path`, and beside keys that are refused where they mean nothing (`limits.rs`).
+const UNREAD: [Unread; 4] = [
+    (
+        &[
+            "data_config.image_col",
+            "data_config.caption_col",
+            "data_config.train_split_ratio",
+            "data_config.pixels",
+            "data_config.exif",
+            "data_config.alpha",
+            "data_config.max_pixels",
+            "data_config.caption_choice",
+            "data_config.train_split",
+        ],
+        &[Dataset::Shapes],
+        "to train on your own files set data_config.dataset=csv",
+    ),
+    (
+        &["data_config.caption_choice"],
+        &[Dataset::Csv, Dataset::Tsv],
+        "each row of a table is a sample; folder and parquet know several captions of a picture",
+    ),
+    (
+        &["data_config.train_split"],
+        &[Dataset::Csv, Dataset::Tsv],
+        "a table has no named splits, data_config.train_split_ratio divides its rows",
+    ),
+    (
+        &["data_config.train_samples", "data_config.val_samples"],
+        &[Dataset::Csv, Dataset::Tsv, Dataset::Parquet, Dataset::Folder, Dataset::Coco],
+        "the source has the rows that it has",
+    ),
 ];
-/// What means nothing to any other source.
-const SHAPES_ONLY: &[&str] = &["data_config.train_samples", "data_config.val_samples"];
 
 /// The problem of a path to data that would never be opened. `bad` keys have problems of their own.
 pub(crate) fn data_path(
@@ -39,16 +65,16 @@ pub(crate) fn data_path(
     Some(Problem { origin: origin.clone(), key: Some(key.into()), kind: ProblemKind::Conflict(what) })
 }
 
-/// One line on the other such keys among those that the user `set`.
-pub(crate) fn notice(config: &Config, set: &[&Key]) -> Option<String> {
-    let shapes = config.data.dataset == Dataset::Shapes;
-    let (unread, remedy) = match shapes {
-        true => (FILES_ONLY, "to train on your own files set data_config.dataset=csv"),
-        false => (SHAPES_ONLY, "the source has the rows that it has"),
+/// A line for each reason why keys that the user `set` have no effect on the dataset.
+pub(crate) fn notices(config: &Config, set: &[&Key]) -> Vec<String> {
+    let dataset = config.data.dataset;
+    let of_dataset = UNREAD.iter().filter(|(_, datasets, _)| datasets.contains(&dataset));
+    let line = |(keys, _, remedy): &Unread| {
+        let idle: Vec<&str> = set.iter().map(|key| key.path).filter(|path| keys.contains(path)).collect();
+        (!idle.is_empty())
+            .then(|| format!("without effect on dataset {dataset}: {}; {remedy}", idle.join(", ")))
     };
-    let idle: Vec<&str> = set.iter().map(|key| key.path).filter(|path| unread.contains(path)).collect();
-    (!idle.is_empty())
-        .then(|| format!("without effect on dataset {}: {}; {remedy}", config.data.dataset, idle.join(", ")))
+    of_dataset.filter_map(line).collect()
 }
 
 #[cfg(test)]
@@ -56,9 +82,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_key_listed_exists() {
-        for path in FILES_ONLY.iter().chain(SHAPES_ONLY) {
-            assert!(index(path).is_some(), "{path}");
+    fn every_key_listed_exists_and_has_one_reason() {
+        let all = UNREAD.iter().flat_map(|(keys, datasets, _)| {
+            keys.iter().flat_map(|key| datasets.iter().map(|dataset| (*key, dataset.as_str())))
+        });
+        let mut seen = std::collections::BTreeSet::new();
+        for (key, dataset) in all {
+            assert!(index(key).is_some(), "{key}");
+            assert!(seen.insert((key, dataset)), "{key} {dataset}");
         }
     }
 }

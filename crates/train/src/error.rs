@@ -8,7 +8,7 @@ use ocelli_data::batch::{DatasetError, LengthsError};
 use ocelli_data::hub::HubError;
 use ocelli_data::loader::LoaderError;
 use ocelli_data::sampler::SamplerError;
-use ocelli_data::source::SourceError;
+use ocelli_data::source::{BadSample, SourceError};
 use ocelli_data::split::SplitError;
 use ocelli_data::text::count;
 use ocelli_data::tokenizer::TokenizerError;
@@ -57,6 +57,9 @@ pub enum TrainError {
         /// Which snapshot the run can go on from.
         kept: String,
     },
+    /// The one sample that was asked for cannot be used.
+    #[error(transparent)]
+    Sample(BadSample),
     /// A setting that only the data can refuse.
     #[error("{0}")]
     Setting(String),

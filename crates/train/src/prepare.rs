@@ -92,7 +92,12 @@ fn count(rows: usize) -> String {
     if rows >= u32::MAX as usize { "any number".into() } else { rows.to_string() }
 }
 
-fn tokenizer(c: &Config, stats: &ContentStats, loss: LossMode) -> Result<Arc<dyn Tokenizer>, TrainError> {
+/// The vocabulary that `vocab_path` names, or learnt.
+pub(crate) fn tokenizer(
+    c: &Config,
+    stats: &ContentStats,
+    loss: LossMode,
+) -> Result<Arc<dyn Tokenizer>, TrainError> {
     let (end, unknown) = (loss == LossMode::Masked, settings::unknown(c));
     Ok(Arc::new(match c.data.vocab_file() {
         Some(path) => CharTokenizer::from_file(path, end, unknown)?,
@@ -101,7 +106,11 @@ fn tokenizer(c: &Config, stats: &ContentStats, loss: LossMode) -> Result<Arc<dyn
 }
 
 /// Lists the characters that the vocabulary lacks, all at once and before anything is trained.
-fn refuse_unknown(c: &Config, stats: &ContentStats, tokenizer: &dyn Tokenizer) -> Result<(), TrainError> {
+pub(crate) fn refuse_unknown(
+    c: &Config,
+    stats: &ContentStats,
+    tokenizer: &dyn Tokenizer,
+) -> Result<(), TrainError> {
     let unknown = stats.unknown(tokenizer);
     if unknown.is_empty() || settings::unknown(c) == UnknownPolicy::Replace {
         return Ok(());
@@ -127,7 +136,7 @@ fn refuse_unknown(c: &Config, stats: &ContentStats, tokenizer: &dyn Tokenizer) -
 }
 
 /// The padded lengths; no text is longer than the position table allows.
-fn lengths(c: &Config, stats: &ContentStats) -> Result<Lengths, TrainError> {
+pub(crate) fn lengths(c: &Config, stats: &ContentStats) -> Result<Lengths, TrainError> {
     let room = c.model.max_positions - 1;
     let asked = c.data.max_seq_length.map(|n| n.min(room));
     let lengths = Lengths::plan(settings::padding(c), asked, stats)?;

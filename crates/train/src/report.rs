@@ -104,6 +104,13 @@ pub enum Event<'a> {
     },
     /// Nothing is fetched any more.
     Fetched,
+    /// How many rows of a source have been looked at, where that is all that is done.
+    Looked {
+        /// Rows looked at.
+        done: usize,
+        /// All of them.
+        total: usize,
+    },
     /// One step, when every step is asked for.
     Step {
         /// Epoch in progress.

@@ -2,9 +2,11 @@
 
 mod caption;
 mod config;
+mod data;
 mod sweep;
 mod train;
 
 pub use caption::caption;
 pub use config::config;
+pub use data::{check, show};
 pub use train::train;

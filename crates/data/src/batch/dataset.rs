@@ -42,6 +42,19 @@ pub enum DatasetError {
     NoPixels,
 }
 
+/// A row as the model sees it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Seen {
+    /// The scaled picture and the whole caption.
+    pub sample: Sample,
+    /// The caption's ids, cut to the length limit; never empty.
+    pub ids: Vec<u32>,
+    /// The caption was cut.
+    pub cut: bool,
+    /// Characters of the caption that the vocabulary lacks, replaced or dropped.
+    pub replaced: usize,
+}
+
 /// One usable sample.
 pub(crate) struct Row {
     /// `[S, S, 3]`.
@@ -157,41 +170,65 @@ impl Dataset {
         Layout { mode: self.mode, length, pad: self.tokenizer.pad(), end: self.end }
     }
 
-    /// Reads and encodes a row for a batch of the given length.
-    pub(crate) fn read(&self, slot: Slot, length: TextLength) -> Result<Row, BadSample> {
-        let row = self.source_row(slot.row, slot.pass);
-        caught(|| self.read_row(row, length))
-            .unwrap_or_else(|panic| Err(self.bad(row, "decoder_panic", panic)))
+    /// Reads and encodes a row of the source.
+    ///
+    /// # Errors
+    /// If it cannot be used; a panic on the way is such an error too.
+    pub fn see(&self, row: usize) -> Result<Seen, BadSample> {
+        caught(|| self.see_row(row))
+            .unwrap_or_else(|panic| Err(bad(&*self.source, row, "decoder_panic", panic)))
     }
 
-    fn read_row(&self, row: usize, length: TextLength) -> Result<Row, BadSample> {
-        let sample = self.source.read(row, self.size)?;
-        if sample.pixels.len() != self.size * self.size * 3 {
-            let detail = format!("{} bytes for {}x{} pixels", sample.pixels.len(), self.size, self.size);
-            return Err(self.bad(row, "wrong_size", detail));
-        }
+    fn see_row(&self, row: usize) -> Result<Seen, BadSample> {
+        let sample = sized(&*self.source, row, self.size)?;
+        let bad = |reason, detail| bad(&*self.source, row, reason, detail);
         let encoded = self.tokenizer.encode(&sample.caption);
-        let encoded = encoded.map_err(|e| self.bad(row, "unknown_character", e.to_string()))?;
+        let encoded = encoded.map_err(|e| bad("unknown_character", e.to_string()))?;
         let (mut ids, limit) = (encoded.ids, self.lengths.limit());
         let cut = ids.len() > limit;
         ids.truncate(limit);
         if ids.is_empty() {
             let detail = format!("nothing is left of {:?} in this vocabulary", sample.caption);
-            return Err(self.bad(row, "empty_caption", detail));
+            return Err(bad("empty_caption", detail));
         }
+        Ok(Seen { sample, ids, cut, replaced: encoded.replaced })
+    }
+
+    /// Reads and encodes a row for a batch of the given length.
+    pub(crate) fn read(&self, slot: Slot, length: TextLength) -> Result<Row, BadSample> {
+        let row = self.source_row(slot.row, slot.pass);
+        let Seen { sample, ids, cut, replaced } = self.see(row)?;
         if ids.len() > length.counted {
             let detail = format!(
                 "the caption has {} tokens, more than when the data was opened; did the file change?",
                 ids.len()
             );
-            return Err(self.bad(row, "caption_changed", detail));
+            return Err(bad(&*self.source, row, "caption_changed", detail));
         }
         let Sample { pixels, warnings, .. } = sample;
-        Ok(Row { pixels, text: Text { ids, cut }, replaced: encoded.replaced, warnings })
+        Ok(Row { pixels, text: Text { ids, cut }, replaced, warnings })
     }
+}
 
-    fn bad(&self, row: usize, reason: &'static str, detail: String) -> BadSample {
-        let what = caught(|| self.source.describe()).unwrap_or_default();
-        BadSample { reason, detail, place: format!("{what}, row {row}") }
+/// Reads a row of a source, whether it has a caption or not.
+///
+/// # Errors
+/// If it cannot be used; a panic on the way is such an error too.
+pub fn read_sample(source: &dyn Source, row: usize, size: usize) -> Result<Sample, BadSample> {
+    caught(|| sized(source, row, size)).unwrap_or_else(|panic| Err(bad(source, row, "decoder_panic", panic)))
+}
+
+/// A row with as many pixels as it should have.
+fn sized(source: &dyn Source, row: usize, size: usize) -> Result<Sample, BadSample> {
+    let sample = source.read(row, size)?;
+    if sample.pixels.len() != size * size * 3 {
+        let detail = format!("{} bytes for {size}x{size} pixels", sample.pixels.len());
+        return Err(bad(source, row, "wrong_size", detail));
     }
+    Ok(sample)
+}
+
+fn bad(source: &dyn Source, row: usize, reason: &'static str, detail: String) -> BadSample {
+    let what = caught(|| source.describe()).unwrap_or_default();
+    BadSample { reason, detail, place: format!("{what}, row {row}") }
 }

@@ -19,6 +19,7 @@ mod resize;
 mod sniff;
 mod warnings;
 mod webp;
+mod write;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -29,6 +30,7 @@ pub use reject::{REASONS, Reject};
 pub use resize::resize;
 use sniff::{Format, sniff};
 pub use warnings::Warnings;
+pub use write::png;
 
 /// A decoded picture: upright, 8 bits a channel.
 #[derive(Clone, Debug, PartialEq, Eq)]

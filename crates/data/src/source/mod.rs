@@ -14,6 +14,7 @@ mod name;
 mod options;
 pub mod parquet;
 mod picture;
+pub mod pictures;
 mod positioned;
 pub mod shapes;
 mod splits;
@@ -33,6 +34,7 @@ pub use groups::Groups;
 pub use options::TextOptions;
 pub use picture::MAX_FILE_BYTES;
 pub use splits::SplitNames;
+pub use standin::{begins_as_picture, holds_parquet};
 
 /// One picture and its caption, as the model will see them.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -85,9 +85,14 @@ fn folder(path: &Path, wanted: Wanted) -> String {
 }
 
 /// True if there is a parquet file in a folder, or in one of its folders.
-pub(crate) fn holds_parquet(folder: &Path) -> bool {
+pub fn holds_parquet(folder: &Path) -> bool {
     let walk = walkdir::WalkDir::new(folder).max_depth(2).into_iter().filter_map(Result::ok).take(10_000);
     walk.map(walkdir::DirEntry::into_path).any(|p| p.extension().is_some_and(|e| e == "parquet"))
+}
+
+/// True if a file that begins with `head` is one of the pictures that are read.
+pub fn begins_as_picture(head: &[u8]) -> bool {
+    PICTURES.iter().any(|(bytes, _)| head.starts_with(bytes))
 }
 
 fn what(head: &[u8], wanted: Wanted) -> Option<String> {
@@ -173,7 +178,7 @@ pub(crate) fn dataset(path: &Path, file: &File) -> String {
     let named = |ending: &str| path.extension().is_some_and(|e| e.eq_ignore_ascii_case(ending));
     let dataset = if head.starts_with(b"PAR1") {
         "parquet"
-    } else if PICTURES.iter().any(|(bytes, _)| head.starts_with(bytes)) {
+    } else if begins_as_picture(head) {
         return "; give the folder that it lies in".into();
     } else if named("jsonl") {
         return "; give the folder that it lies in, and call it metadata.jsonl".into();

@@ -8,7 +8,7 @@ mod beside;
 mod items;
 mod layout;
 mod metadata;
-mod walk;
+pub(super) mod walk;
 
 use std::path::{Path, PathBuf};
 

@@ -14,19 +14,19 @@ const ENDINGS: [&str; 16] = [
 
 /// What was found below a folder.
 #[derive(Debug, Default)]
-pub(super) struct Found {
+pub(in crate::source) struct Found {
     /// Picture files, relative to the folder.
-    pub(super) pictures: Vec<PathBuf>,
+    pub(in crate::source) pictures: Vec<PathBuf>,
     /// Metadata files in sub-folders, which are not read.
-    pub(super) deeper: Vec<PathBuf>,
+    pub(in crate::source) deeper: Vec<PathBuf>,
     /// Folders that are links, which are not followed: they may lead back, or anywhere.
-    pub(super) links: Vec<PathBuf>,
+    pub(in crate::source) links: Vec<PathBuf>,
     /// Folders that cannot be read, and why.
-    pub(super) unreadable: Vec<String>,
+    pub(in crate::source) unreadable: Vec<String>,
 }
 
 /// Walks through `folder`, which may itself be a link. Hidden files and folders are left out.
-pub(super) fn walk(folder: &Path) -> Result<Found, SourceError> {
+pub(in crate::source) fn walk(folder: &Path) -> Result<Found, SourceError> {
     let mut found = Found::default();
     let visible = |e: &DirEntry| e.depth() == 0 || !e.file_name().as_encoded_bytes().starts_with(b".");
     let entries = WalkDir::new(folder).follow_root_links(true).sort_by_file_name().into_iter();

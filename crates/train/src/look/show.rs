@@ -1,0 +1,41 @@
+//! One row as the model sees it.
+
+use super::{Opened, Request};
+use crate::error::TrainError;
+use crate::report::Reporter;
+use ocelli_data::batch::Seen;
+
+/// A row of a source.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Shown {
+    /// What it is a row of.
+    pub source: String,
+    /// Rows of that.
+    pub rows: usize,
+    /// Side of the scaled picture in pixels.
+    pub side: usize,
+    /// The row; without ids and with an empty caption for a picture without one.
+    pub seen: Seen,
+}
+
+/// Reads row `index` of a source (of its training split, where it has splits).
+///
+/// # Errors
+/// If the source cannot be used, has no such row, or the row is bad.
+pub fn show(request: &Request, index: usize, reporter: &mut dyn Reporter) -> Result<Shown, TrainError> {
+    let Opened { config, parts, .. } = request.open(reporter)?;
+    let (source, rows) = match parts.first() {
+        Some(part) => (part.source().describe(), part.source().len()),
+        None => (request.source.clone(), 0),
+    };
+    match parts.first() {
+        Some(part) if index < rows => {
+            let seen = part.see(index).map_err(TrainError::Sample)?;
+            Ok(Shown { source, rows, side: config.model.img_size, seen })
+        }
+        _ => {
+            let last = rows.saturating_sub(1);
+            Err(TrainError::Setting(format!("--index {index}: {source} has the rows 0 to {last}")))
+        }
+    }
+}
