@@ -3,4 +3,5 @@ pub mod differences;
 pub mod golden;
 pub mod host;
 pub mod hub;
+pub mod tensors;
 pub mod tolerance;
