@@ -1,7 +1,7 @@
 //! The command line.
 
 use clap::error::ErrorKind;
-use clap::{Args as ClapArgs, CommandFactory, Parser, Subcommand};
+use clap::{Args as ClapArgs, CommandFactory, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
 
 /// Trains small vision-language models: picture in, caption out.
@@ -48,6 +48,8 @@ pub enum Command {
     /// Look at data without training
     #[command(subcommand)]
     Data(Data),
+    /// Write a model's weights for other programs
+    Export(Export),
     /// Show what the keys of a configuration mean
     Config(Config),
 }
@@ -160,6 +162,27 @@ pub struct Named {
     /// A folder that is searched for NAME.yaml first
     #[arg(long, value_name = "DIR")]
     pub config_path: Option<PathBuf>,
+}
+
+/// `ocelli export`
+#[derive(Debug, ClapArgs)]
+pub struct Export {
+    /// A snapshot file, a snapshot folder or a run folder (its newest snapshot is taken)
+    #[arg(long, value_name = "PATH")]
+    pub snapshot: PathBuf,
+    /// The safetensors file to write
+    #[arg(long, value_name = "FILE")]
+    pub out: PathBuf,
+    /// For whom the weights are named
+    #[arg(long, value_name = "NAMES", value_enum, default_value_t = Names::TorchNames)]
+    pub to: Names,
+}
+
+/// How exported weights are named.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Names {
+    /// As the state dict of the model in PyTorch
+    TorchNames,
 }
 
 /// `ocelli config`

@@ -4,6 +4,7 @@ mod changes;
 pub mod checkpoint;
 pub mod engine;
 mod error;
+pub mod export;
 pub mod look;
 pub mod prepare;
 pub mod program;
@@ -13,5 +14,6 @@ pub mod run_dir;
 pub mod settings;
 pub mod snapshot;
 pub mod sources;
+pub mod trained;
 
 pub use error::TrainError;

@@ -2,19 +2,16 @@
 
 use crate::args::Caption as Args;
 use crate::output::{arrived, say, warn};
-use anyhow::{Context, anyhow, bail};
-use ocelli_config::{self as config, Config};
+use anyhow::{anyhow, bail};
+use ocelli_config::Config;
 use ocelli_cpu::CpuExecutor;
 use ocelli_data::image::{Reject, decode, resize};
 use ocelli_data::source::MAX_FILE_BYTES;
 use ocelli_data::text::count;
-use ocelli_data::tokenizer::{self, Tokenizer};
-use ocelli_ir::SlotKind;
 use ocelli_train::caption::{Caption, Captioner, Sampling};
-use ocelli_train::checkpoint::{self, FIRST_CHARACTER, TEXT_LIMIT};
-use ocelli_train::engine::{Captions, Engine};
+use ocelli_train::engine::Captions;
 use ocelli_train::settings;
-use ocelli_train::snapshot::{self, Meta};
+use ocelli_train::trained::{Saved, Trained};
 use serde_json::json;
 use std::fs::File;
 use std::io::Read;
@@ -23,14 +20,6 @@ use std::sync::Arc;
 
 /// Pictures captioned side by side, at most.
 const SIDE_BY_SIDE: usize = 16;
-
-/// A trained model, ready to caption.
-struct Model {
-    engine: Engine,
-    tokenizer: Arc<dyn Tokenizer>,
-    config: Config,
-    meta: Meta,
-}
 
 /// Captions every picture that can be read, in the order of the arguments and as they get done; the others are named
 /// in their place, and the exit code is not 0.
@@ -70,33 +59,22 @@ pub fn caption(args: &Args) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn load(args: &Args) -> anyhow::Result<Model> {
-    let (path, refused) = checkpoint::newest_at(&args.snapshot)?;
-    refused.iter().for_each(|e| warn(&format!("warning: {e}")));
-    let loaded = snapshot::load(&path)?;
-    let meta = loaded.meta.clone();
-    let place = format!("{} (its configuration)", path.display());
-    let config = config::load_stored(&place, &meta.config, &[])?.config;
-    let tokenizer = tokenizer::from_json(&meta.tokenizer).with_context(|| path.display().to_string())?;
-    let sizes = settings::model(&config.model, tokenizer.vocab_size());
-    sizes.check()?;
+fn load(args: &Args) -> anyhow::Result<Trained> {
+    let saved = Saved::open(&args.snapshot, &[])?;
+    saved.refused.iter().for_each(|e| warn(&format!("warning: {e}")));
     let executor = Arc::new(CpuExecutor::new(args.threads.map(|n| n as usize))?);
     // One longer than what was trained on is allowed, up to the position table.
-    let limit = args.max_length.or(meta.sizes.get(TEXT_LIMIT).copied()).unwrap_or(u64::MAX) as usize;
+    let limit = args.max_length.map(|n| n as usize).or(saved.text_limit()).unwrap_or(usize::MAX);
     let captions = Captions {
         side_by_side: args.images.len().clamp(1, SIDE_BY_SIDE),
-        positions: limit.saturating_add(1).min(sizes.max_positions),
+        positions: limit.saturating_add(1).min(saved.config.model.max_positions),
     };
-    let mut engine = Engine::new(executor, sizes, None, 0, captions)?;
-    checkpoint::restore(&mut engine, &path, &loaded, |kind| kind == SlotKind::Parameter)?;
-    Ok(Model { engine, tokenizer, config, meta })
+    Ok(saved.onto(executor, captions)?)
 }
 
 /// The prompt asked for, or how the model's captions begin of themselves.
-fn prompt(args: &Args, model: &Model) -> anyhow::Result<Vec<u32>> {
-    let commonest = model.meta.sizes.get(FIRST_CHARACTER).and_then(|&code| char::from_u32(code as u32));
-    let of_itself = || settings::first_text(settings::loss_mode(&model.config), commonest);
-    let text = args.prompt.clone().unwrap_or_else(of_itself);
+fn prompt(args: &Args, model: &Trained) -> anyhow::Result<Vec<u32>> {
+    let text = args.prompt.clone().unwrap_or_else(|| model.first_text());
     let ids = model.tokenizer.encode(&text).map_err(|e| anyhow!("--prompt: {e}"))?.ids;
     let room = model.engine.caption_limit();
     if ids.len() >= room {

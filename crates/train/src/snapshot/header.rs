@@ -69,12 +69,32 @@ impl Header {
     }
 }
 
-/// Length field, header and checksum of a file that holds `tensors` in this order.
+/// Length field, header and checksum of a snapshot that holds `tensors` in this order.
 ///
 /// `Err` if the format cannot hold them.
 pub(super) fn encode(meta: &Meta, tensors: &[&Tensor<'_>]) -> Result<Vec<u8>, String> {
     let json = serde_json::to_string(meta).map_err(|e| e.to_string())?;
     let extra = HashMap::from([(META_KEY.to_string(), json), (CRC_KEY.to_string(), ZEROS.to_string())]);
+    let mut text = text(extra, tensors)?;
+    let crc =
+        tensors.iter().fold(crc_of_header(&text, Some(ZEROS)), |crc, t| crc32c::crc32c_append(crc, &t.bytes));
+    let place = crc_place(&text, ZEROS).ok_or("its header has no place for the checksum")?;
+    text[place..place + ZEROS.len()].copy_from_slice(format_crc(crc).as_bytes());
+    Ok(with_length(text))
+}
+
+/// Length field and header of a file for other programs, with these texts as its metadata.
+///
+/// `Err` if the format cannot hold them.
+pub(super) fn encode_plain(
+    about: HashMap<String, String>,
+    tensors: &[&Tensor<'_>],
+) -> Result<Vec<u8>, String> {
+    text(about, tensors).map(with_length)
+}
+
+/// The header's JSON, padded so that the tensors are aligned.
+fn text(extra: HashMap<String, String>, tensors: &[&Tensor<'_>]) -> Result<Vec<u8>, String> {
     let mut end = 0;
     let infos = tensors.iter().map(|t| {
         let start = end;
@@ -89,13 +109,13 @@ pub(super) fn encode(meta: &Meta, tensors: &[&Tensor<'_>]) -> Result<Vec<u8>, St
     if text.len() as u64 > MAX_HEADER {
         return Err(format!("its header would have {} bytes, the format allows {MAX_HEADER}", text.len()));
     }
-    let crc =
-        tensors.iter().fold(crc_of_header(&text, Some(ZEROS)), |crc, t| crc32c::crc32c_append(crc, &t.bytes));
-    let place = crc_place(&text, ZEROS).ok_or("its header has no place for the checksum")?;
-    text[place..place + ZEROS.len()].copy_from_slice(format_crc(crc).as_bytes());
+    Ok(text)
+}
+
+fn with_length(mut text: Vec<u8>) -> Vec<u8> {
     let mut out = (text.len() as u64).to_le_bytes().to_vec();
     out.append(&mut text);
-    Ok(out)
+    out
 }
 
 /// A checksum as it stands in a file.

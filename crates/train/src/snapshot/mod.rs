@@ -30,7 +30,7 @@ pub use name::SnapshotName;
 pub use read::{load, peek, verify};
 pub use tensor::{DType, Spec, Tensor};
 pub use weights::{Weights, load_weights_only};
-pub use write::save;
+pub use write::{save, save_plain};
 
 /// One moment of a run: all tensors of the state and what is needed beside them to go on.
 ///

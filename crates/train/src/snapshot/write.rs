@@ -1,5 +1,10 @@
 //! Writes snapshots: checks the state, then streams it from where it lies into a file that appears whole.
-use std::{cmp::Reverse, collections::HashSet, io::Write, path::Path};
+use std::{
+    cmp::Reverse,
+    collections::{HashMap, HashSet},
+    io::Write,
+    path::Path,
+};
 
 use super::{
     Meta, Snapshot, SnapshotError, Tensor, atomic::write_atomically, header, tensor::first_non_finite,
@@ -15,19 +20,39 @@ use super::{
 /// (such a snapshot could not be resumed, and writing it might push out a good one); [`SnapshotError::Write`] with the
 /// path, the needed and the free bytes if the system refuses. Either way what stood under `path` is still there.
 pub fn save(path: &Path, snapshot: &Snapshot<'_>) -> Result<Meta, SnapshotError> {
-    let invalid = |reason| SnapshotError::Invalid { path: path.to_path_buf(), reason };
-    check(&snapshot.tensors).map_err(invalid)?;
     let meta = snapshot.meta.stamped();
-    let mut tensors: Vec<&Tensor<'_>> = snapshot.tensors.iter().collect();
+    write(path, &snapshot.tensors, |tensors| header::encode(&meta, tensors))?;
+    Ok(meta)
+}
+
+/// Writes tensors for other programs: a plain safetensors file, with `about` as its metadata; otherwise as [`save`].
+///
+/// # Errors
+/// As [`save`].
+pub fn save_plain(
+    path: &Path,
+    tensors: &[Tensor<'_>],
+    about: HashMap<String, String>,
+) -> Result<(), SnapshotError> {
+    write(path, tensors, |tensors| header::encode_plain(about, tensors))
+}
+
+fn write(
+    path: &Path,
+    tensors: &[Tensor<'_>],
+    head: impl FnOnce(&[&Tensor<'_>]) -> Result<Vec<u8>, String>,
+) -> Result<(), SnapshotError> {
+    let invalid = |reason| SnapshotError::Invalid { path: path.to_path_buf(), reason };
+    check(tensors).map_err(invalid)?;
+    let mut tensors: Vec<&Tensor<'_>> = tensors.iter().collect();
     // Widest elements first keeps every tensor aligned in the file, as the format's own writers do.
     tensors.sort_by_key(|t| (Reverse(t.dtype.to_file()), t.name.as_str()));
-    let head = header::encode(&meta, &tensors).map_err(invalid)?;
+    let head = head(&tensors).map_err(invalid)?;
     let needed = head.len() as u64 + tensors.iter().map(|t| t.bytes.len() as u64).sum::<u64>();
-    write_atomically(path, needed, |file| {
+    Ok(write_atomically(path, needed, |file| {
         file.write_all(&head)?;
         tensors.iter().try_for_each(|t| file.write_all(&t.bytes))
-    })?;
-    Ok(meta)
+    })?)
 }
 
 /// `Err` says what is wrong.
