@@ -1,6 +1,7 @@
 //! Keys that do not act, or not yet: a value that asks for a missing capability is an error, a value without
 //! effect is said once. Nothing is accepted in silence.
 
+use crate::choices::Dataset;
 use crate::error::{Problem, ProblemKind};
 use crate::keys::{KEYS, Key, Status};
 use crate::node::{Data, Node, Origin};
@@ -61,12 +62,29 @@ pub(crate) fn notices(config: &Config, provenance: &[(&'static str, Origin)], au
         lines.push(format!("without effect on this executor (GPU engine only): {}", engine.join(", ")));
     }
     lines.extend(unread::notices(config, &set));
-    let trainer = &config.trainer;
+    lines.extend(pitfalls(config));
+    lines
+}
+
+/// Settings that do not go well together.
+fn pitfalls(config: &Config) -> Vec<String> {
+    let (trainer, mut lines) = (&config.trainer, Vec::new());
     if let Some(steps) = trainer.max_iters.filter(|steps| *steps < trainer.warmup_iters) {
         let warm_up = trainer.warmup_iters;
         lines.push(format!(
             "max_iters {steps} ends within the {warm_up} steps of warmup_iters: lr is never reached"
         ));
+    }
+    if let Some(clip) = trainer.clip_grad_norm.filter(|clip| *clip < trainer.eps) {
+        lines.push(format!(
+            "clip_grad_norm {clip:e} is below eps {:e}: gradients that small hardly move a weight",
+            trainer.eps
+        ));
+    }
+    let drawn = config.data.dataset == Dataset::Shapes && config.data.train_samples.is_none();
+    if (config.data.endless || drawn) && trainer.snapshot_interval.is_none() {
+        let why = "no epoch ends in a run without end: nothing is saved before it ends or is interrupted";
+        lines.push(format!("{why}; set trainer_config.snapshot_interval"));
     }
     lines
 }

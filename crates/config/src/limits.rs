@@ -1,6 +1,8 @@
 //! Checks that need more than one key, before anything is allocated. Each message holds the numbers it is
 //! about. A check is left out when one of its keys already has a problem of its own.
 
+use std::path::{Component, Path};
+
 use crate::choices::{Dataset, Padding};
 use crate::types::{Config, ModelConfig};
 
@@ -54,6 +56,7 @@ const CHECKS: &[Check] = &[
     (&["data_config.delimiter", "data_config.dataset"], delimiter),
     (&["data_config.encoding", "data_config.dataset"], encoding),
     (&["data_config.val_split", "data_config.train_split", "data_config.dataset"], splits),
+    (&["trainer_config.snapshot_dir"], snapshot_dir),
     (&["trainer_config.max_iters", "data_config.endless"], endless),
     (&["trainer_config.max_iters", "data_config.train_samples", "data_config.dataset"], endless_shapes),
     (
@@ -168,6 +171,19 @@ fn splits(config: &Config) -> Option<String> {
     })
 }
 
+/// A run overwrites nothing of another's: what it leaves lies in its own folder.
+fn snapshot_dir(config: &Config) -> Option<String> {
+    let dir = Path::new(&config.trainer.snapshot_dir);
+    let leaves = dir.is_relative() && dir.components().any(|part| part == Component::ParentDir);
+    leaves.then(|| {
+        format!(
+            "snapshot_dir {} leads out of the run folder, where runs would overwrite each other's snapshots: leave \
+             `..` out, or give an absolute path, in which each run gets a folder of its own",
+            dir.display()
+        )
+    })
+}
+
 fn endless(config: &Config) -> Option<String> {
     (config.data.endless && config.trainer.max_iters.is_none())
         .then(|| "max_iters is null, but data_config.endless is true: the run would never end".into())
@@ -238,6 +254,17 @@ mod tests {
         assert_eq!(of(|c| c.trainer.weight_decay = 1e39).len(), 1);
         // The advice in the message holds.
         assert!(of(|c| (c.trainer.beta1, c.trainer.weight_decay) = (0.999_999_9, 1e38)).is_empty());
+    }
+
+    #[test]
+    fn snapshots_stay_in_the_run_folder_or_go_to_an_absolute_one() {
+        let of = |dir: &str| {
+            let mut config = Config::default();
+            config.trainer.snapshot_dir = dir.into();
+            failures(&config, |_| false).len()
+        };
+        assert_eq!(["snapshots", "a/b", "./a", "..a", "/a/../b"].map(of), [0; 5]);
+        assert_eq!(["..", "../a", "a/../../b", "a/.."].map(of), [1; 4]);
     }
 
     /// Counted from the shapes of two small reference models in PyTorch.

@@ -167,11 +167,11 @@ pub struct TrainerConfig {
     pub threads: Option<usize>,
     /// Folder of run folders.
     pub run_dir: String,
-    /// Folder of snapshots; a relative one lies in the run folder.
+    /// Folder of snapshots; a relative one lies in the run folder, in an absolute one each run has a folder of its own.
     pub snapshot_dir: String,
     /// Which snapshot to go on from; `None`: start anew.
     pub snapshot_load_strategy: Option<LoadStrategy>,
-    /// Steps between snapshots; `None`: at the end of each epoch.
+    /// Steps between snapshots, the only ones then but for the run's last; `None`: at the end of each epoch.
     pub snapshot_interval: Option<u64>,
     /// Snapshots kept, the newest; `None`: all.
     pub keep_last: Option<usize>,

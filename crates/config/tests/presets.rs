@@ -75,6 +75,24 @@ fn shapes_is_the_default_and_shapes_long_is_the_same_for_longer() {
     assert_eq!(long, shapes.config);
 }
 
+/// Else a run that is killed has lost everything.
+#[test]
+fn presets_without_end_save_as_they_go() {
+    for name in PRESET_NAMES {
+        let config = preset(name, &[]).config;
+        let endless = config.data.endless || config.data.dataset == Dataset::Shapes;
+        let (interval, keep) = (config.trainer.snapshot_interval, config.trainer.keep_last);
+        assert_eq!((interval.is_some(), keep.is_some()), (endless, endless), "{name}");
+        assert!(interval <= config.trainer.max_iters || !endless, "{name}");
+    }
+    let own = preset("csv_train", &["trainer_config.snapshot_interval=null"]).notices;
+    assert!(own[0].contains("trainer_config.snapshot_interval"), "{own:?}");
+    let finite = ["trainer_config.snapshot_interval=null", "data_config.endless=false"];
+    assert!(preset("csv_train", &finite).notices.is_empty());
+    let tiny = preset("shapes", &["trainer_config.clip_grad_norm=1e-10"]).notices;
+    assert_eq!(tiny, ["clip_grad_norm 1e-10 is below eps 1e-8: gradients that small hardly move a weight"]);
+}
+
 #[test]
 fn notices_name_what_a_user_set_without_effect() {
     // A preset's own keys are none of the user's doing.

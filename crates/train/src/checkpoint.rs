@@ -11,9 +11,11 @@ use crate::engine::{Engine, EngineError};
 use crate::error::TrainError;
 use crate::snapshot::{DType, Meta, Snapshot, Spec, Tensor};
 use ocelli_data::sampler::Position;
+use ocelli_data::tokenizer::Tokenizer;
 use ocelli_ir::{Slot, SlotId, SlotKind, StateSpec};
 use std::borrow::Cow;
 use std::path::Path;
+use std::sync::Arc;
 
 /// Names in [`Meta::sizes`].
 pub const GLOBAL_BATCH: &str = "global_batch";
@@ -79,12 +81,24 @@ pub fn position(
         return Ok((at, None));
     }
     // The stream is the same; only the windows on it change. Rounded down: no row is left out.
-    let rows = at.batch * before;
+    let Some(rows) = at.batch.checked_mul(before) else {
+        let why = format!("its position in the data cannot be right: batch {} of {before} rows", at.batch);
+        return Err(refused(path, why));
+    };
     let note = format!(
         "the batch size changed from {before} to {global_batch}: going on at row {} of the epoch instead of {rows}",
         rows / global_batch * global_batch
     );
     Ok((Position { epoch: at.epoch, batch: rows / global_batch }, Some(note)))
+}
+
+/// The vocabulary of a snapshot.
+///
+/// # Errors
+/// If this version cannot read it; the error names the file.
+pub fn tokenizer(origin: &Origin) -> Result<Arc<dyn Tokenizer>, TrainError> {
+    ocelli_data::tokenizer::from_json(&origin.snapshot.meta.tokenizer)
+        .map_err(|e| refused(&origin.path, e.to_string()))
 }
 
 fn saved(state: &StateSpec) -> impl Iterator<Item = (SlotId, &Slot)> {

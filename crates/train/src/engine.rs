@@ -6,7 +6,7 @@
 use crate::program::{self, Optimizer, Pictures, RING_ROWS, RunSlots, Size};
 use ocelli_data::batch::Batch;
 use ocelli_ir::executor::{ExecError, Executor, Program, State, Target};
-use ocelli_ir::{Graph, SlotId, StateSpec};
+use ocelli_ir::{Graph, SlotId, SlotKind, StateSpec};
 use ocelli_models::Model;
 use ocelli_passes::{CompileError, Options, PassCx, Stage, pipeline};
 use std::collections::HashMap;
@@ -25,6 +25,9 @@ pub enum EngineError {
     /// A program declared state that the others do not know: a defect.
     #[error("program '{0}' needs state that was not there when the state was made")]
     StateGrew(String),
+    /// A model has a slot by the name of one of the run's: a defect.
+    #[error("the state of a run cannot be made: {0}")]
+    Slots(String),
 }
 
 impl From<ocelli_ir::GraphError> for EngineError {
@@ -124,7 +127,7 @@ impl Engine {
         for kind in steps.iter().copied().chain(captioning) {
             make.graph(kind, &mut spec, executor.target())?;
         }
-        let slots = RunSlots::declare(&mut spec).map_err(EngineError::StateGrew)?;
+        let slots = RunSlots::declare(&mut spec).map_err(EngineError::Slots)?;
         let spec = Arc::new(spec);
         let state = executor.new_state(&spec, seed)?;
         let mut engine = Self { executor, make, slots, spec, state, programs: HashMap::new() };
@@ -208,6 +211,19 @@ impl Engine {
         Ok(())
     }
 
+    /// Gives up the last `batches` batches, whose step has not ended: nothing is left of them.
+    ///
+    /// # Errors
+    /// If the device fails.
+    pub fn forget(&mut self, batches: u32) -> Result<(), EngineError> {
+        let spec = self.spec.clone();
+        for (id, slot) in spec.iter().filter(|(_, s)| s.kind == SlotKind::Accumulator) {
+            self.write(id, &vec![0; slot.ty.bytes()])?;
+        }
+        let counted: u32 = bytemuck::pod_read_unaligned(&self.read(self.slots.batches)?);
+        self.write(self.slots.batches, &counted.wrapping_sub(batches).to_le_bytes())
+    }
+
     /// Summed loss and weight of a batch, dropout off.
     ///
     /// # Errors
@@ -272,9 +288,11 @@ impl Engine {
         let plan = self.programs[&kind].plan();
         let (flops, _) = plan.cost();
         let mb = |bytes: usize| bytes as f64 / 1e6;
-        let weights = self.spec.bytes(|kind| kind == ocelli_ir::SlotKind::Parameter);
+        let weights = self.spec.bytes(|kind| kind == SlotKind::Parameter);
+        let batches = self.make.optimizer.as_ref().map_or(1, |o| o.batches);
+        let per = if batches > 1 { format!("batch, {batches} batches a step") } else { "step".into() };
         Ok(format!(
-            "plan {} {:016x}: {} launches, {:.2} GFLOP a step; memory: {:.1} MB weights, {:.1} MB state in all, \
+            "plan {} {:016x}: {} launches, {:.2} GFLOP a {per}; memory: {:.1} MB weights, {:.1} MB state in all, \
              {:.1} MB scratch",
             plan.name,
             plan.hash(),

@@ -112,6 +112,17 @@ pub enum TrainError {
         /// What to do.
         advice: String,
     },
+    /// Not one place of any caption is learnt from.
+    #[error(
+        "no step could be taken: in {} drawn, no place of any caption counts for the loss. {advice}",
+        count(*seen, "sample")
+    )]
+    NoWeight {
+        /// Samples drawn, each row once.
+        seen: u64,
+        /// Why, and what to do.
+        advice: String,
+    },
     /// A snapshot that does not go with the configuration or the data.
     #[error("cannot go on from {}: {why}", path.display())]
     Resume {

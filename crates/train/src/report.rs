@@ -65,6 +65,8 @@ pub enum Ended {
     Interrupted,
     /// Too many samples could not be used.
     BadSamples,
+    /// No place of any caption counts for the loss.
+    NoWeight,
 }
 
 /// What a whole run did.

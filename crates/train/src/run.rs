@@ -45,7 +45,8 @@ pub struct Request {
     pub resume: Option<PathBuf>,
     /// The device.
     pub executor: Arc<dyn Executor>,
-    /// Set from outside to end the run after the step in progress.
+    /// Set from outside to end the run after the batch in progress: what a step of several batches has taken so far
+    /// is given up.
     pub interrupted: Arc<AtomicBool>,
 }
 
@@ -79,6 +80,8 @@ struct Run<'a> {
     origin: Option<PathBuf>,
     /// The newest snapshot: its file and the step it was taken at.
     saved: Option<(PathBuf, u64)>,
+    /// When it, or the one that the run went on from, was saved, in milliseconds since 1970.
+    saved_unix_ms: u64,
     /// The last validation: its step and loss.
     validated: Option<(u64, f64)>,
     /// Loss and weight of the steps since the last report.
@@ -95,8 +98,10 @@ struct Run<'a> {
 /// Whatever ends the run before its time; snapshots written before stay.
 pub fn train(request: &Request, reporter: &mut dyn Reporter) -> Result<Summary, TrainError> {
     let mut run = Run::start(request, reporter)?;
-    run.go()?;
-    run.end()
+    match run.go() {
+        Ok(()) => run.end(),
+        Err(error) => Err(run.ended_by(error)),
+    }
 }
 
 impl Run<'_> {
@@ -112,7 +117,7 @@ impl Run<'_> {
             return Ok(());
         }
         let mut loader = self.loader()?;
-        while self.step < self.total && !(self.interrupted() && self.between_steps()) {
+        while self.step < self.total && !self.interrupted() {
             let begin = Instant::now();
             let Some(loaded) = loader.next_batch() else {
                 // Every epoch ends with one `None`; after the last there are only more of them.
@@ -126,6 +131,7 @@ impl Run<'_> {
                 self.after_step(taken)?;
             }
         }
+        self.give_up_step()?;
         self.report()
     }
 

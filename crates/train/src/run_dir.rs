@@ -1,7 +1,7 @@
 //! Run folders: `<root>/<config>-<YYYYmmdd-HHMMSS>/`, one for each run.
 //!
-//! Invariants: a folder belongs to the one run that created it, even when two start in the same second; every file in it
-//! is written whole; a run is recognised by its `run.json`, not by its folder's name.
+//! Invariants: a folder belongs to the one run that created it, even when two start in the same second, and so does its
+//! folder of snapshots; every file in it is written whole; a run is recognised by its `run.json`, not by its folder's name.
 use std::{
     fs, io,
     path::{Path, PathBuf},
@@ -11,16 +11,15 @@ use std::{
 use jiff::{Timestamp, ZonedDateTime, tz::TimeZone};
 use serde::{Deserialize, Serialize};
 
+mod claim;
 mod latest;
 
 pub use latest::latest_run_with_snapshot;
 
-use crate::snapshot::{SnapshotError, WriteError, write_whole};
+use crate::snapshot::{SnapshotError, WriteError, try_folder, write_whole};
 
 /// File that marks a run folder.
 pub const RUN_FILE: &str = "run.json";
-/// Runs that may start in one second under one name.
-const MAX_SAME_SECOND: u32 = 10_000;
 
 /// What `run.json` holds.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -49,13 +48,25 @@ pub struct RunDir {
 #[non_exhaustive]
 pub enum RunDirError {
     /// The system refused to create it.
-    #[error("cannot create the run folder {}: {source}. Choose another folder for runs", path.display())]
+    #[error(
+        "trainer_config.run_dir: cannot create the run folder {}: {source}. Choose another folder for runs",
+        path.display()
+    )]
     Create {
         /// The folder that was to be.
         path: PathBuf,
         /// The system's reason.
         source: io::Error,
     },
+    /// A file stands where the folder of runs should be.
+    #[error("trainer_config.run_dir: {} is a file, and runs need a folder: choose another name", path.display())]
+    NoFolder {
+        /// The file.
+        path: PathBuf,
+    },
+    /// No snapshot could be saved where they are to go.
+    #[error("trainer_config.snapshot_dir: {0}")]
+    Snapshots(WriteError),
     /// A file in it could not be written.
     #[error(transparent)]
     Write(#[from] WriteError),
@@ -73,23 +84,28 @@ pub enum RunDirError {
 }
 
 impl RunDir {
-    /// Creates a new folder under `root` for a run of `config_name` that starts `now`.
+    /// Creates a new folder under `root` for a run of `config_name` that starts `now`, and tries whether snapshots of
+    /// `needed` bytes can be saved in its folder of snapshots.
     ///
     /// If a run of this name started in the same second, `-2`, `-3` and so on is appended.
     ///
     /// # Errors
-    /// [`RunDirError`] if the folder or its `run.json` cannot be written.
+    /// [`RunDirError`] if the folders or its `run.json` cannot be written; nothing is left behind then.
     pub fn create(
         root: &Path,
         config_name: &str,
         snapshot_dir: &Path,
+        needed: u64,
         now: SystemTime,
     ) -> Result<Self, RunDirError> {
         let fail = |path: &Path, source| RunDirError::Create { path: path.to_path_buf(), source };
-        fs::create_dir_all(root).map_err(|e| fail(root, e))?;
+        if root.is_file() {
+            return Err(RunDirError::NoFolder { path: root.to_path_buf() });
+        }
         let time = local_time(now);
         let base = format!("{}-{}", as_folder_name(config_name), time.strftime("%Y%m%d-%H%M%S"));
-        let name = claim(root, &base).map_err(|e| fail(&root.join(&base), e))?;
+        let mut claimed = claim::first_free(root, &base, snapshot_dir, needed)?;
+        let name = claimed.name.clone();
         let info = RunInfo {
             config_name: config_name.to_string(),
             // The same name may arise under another root or on another machine.
@@ -100,7 +116,11 @@ impl RunDir {
         };
         let run = RunDir { path: root.join(name), info };
         let text = serde_json::to_vec_pretty(&run.info).map_err(|e| fail(&run.path, e.into()))?;
+        let place = run.snapshot_dir();
+        let made = claimed.make_all(&place).map_err(|e| WriteError::new(place.clone(), needed, e));
+        made.and_then(|()| try_folder(&place, needed)).map_err(RunDirError::Snapshots)?;
         run.write_whole(RUN_FILE, &text)?;
+        claimed.keep();
         Ok(run)
     }
 
@@ -162,19 +182,6 @@ fn local_time(now: SystemTime) -> ZonedDateTime {
     time.to_zoned_datetime(TimeZone::try_system().unwrap_or(TimeZone::UTC))
 }
 
-/// Creates the folder `base`, `base-2`, ... under `root`: the first that nobody has. Creation is exclusive.
-fn claim(root: &Path, base: &str) -> io::Result<String> {
-    for n in 1..=MAX_SAME_SECOND {
-        let name = if n == 1 { base.to_string() } else { format!("{base}-{n}") };
-        match fs::create_dir(root.join(&name)) {
-            Ok(()) => return Ok(name),
-            Err(e) if e.kind() == io::ErrorKind::AlreadyExists => {}
-            Err(e) => return Err(e),
-        }
-    }
-    Err(io::Error::new(io::ErrorKind::AlreadyExists, "too many runs of this name started in this second"))
-}
-
 /// A config's name with everything that could leave the folder or trouble a shell replaced.
 fn as_folder_name(config_name: &str) -> String {
     let safe = |c: char| if c.is_ascii_alphanumeric() || "._-".contains(c) { c } else { '_' };
@@ -196,6 +203,32 @@ mod tests {
     fn names_stay_within_the_root() {
         assert_eq!(as_folder_name("coco_train"), "coco_train");
         assert_eq!(as_folder_name("../../etc/x y"), "_.._etc_x_y");
+    }
+
+    #[test]
+    fn runs_that_share_a_folder_of_snapshots_have_other_names() {
+        let dir = tempfile::tempdir().unwrap();
+        let (shared, now) = (dir.path().join("shared"), SystemTime::now());
+        let run = |root: &str| RunDir::create(&dir.path().join(root), "x", &shared, 0, now).unwrap();
+        let (a, b) = (run("a"), run("b"));
+        assert!(a.snapshot_dir().starts_with(&shared) && b.snapshot_dir().starts_with(&shared));
+        assert_ne!(a.snapshot_dir(), b.snapshot_dir());
+        // The folder of runs itself may be the shared one.
+        let c = RunDir::create(&shared, "x", &shared, 0, now).unwrap();
+        assert_eq!(c.snapshot_dir(), c.path());
+    }
+
+    #[test]
+    fn nothing_is_left_of_a_run_whose_snapshots_have_no_room() {
+        let dir = tempfile::tempdir().unwrap();
+        let (root, shared) = (dir.path().join("runs"), dir.path().join("shared"));
+        for place in [Path::new("snapshots"), &shared] {
+            let error =
+                RunDir::create(&root, "x", place, u64::MAX, SystemTime::now()).unwrap_err().to_string();
+            assert!(error.starts_with("trainer_config.snapshot_dir: cannot write "), "{error}");
+            assert!(error.contains("not enough free space"), "{error}");
+            assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0);
+        }
     }
 
     #[test]

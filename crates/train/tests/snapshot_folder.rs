@@ -184,7 +184,7 @@ fn a_shared_folder_is_searched_by_config() {
 fn runs_of_the_same_second_get_folders_of_their_own() {
     let root = tempdir().unwrap();
     let now = SystemTime::UNIX_EPOCH + Duration::from_secs(1_800_000_000);
-    let create = || RunDir::create(root.path(), "tiny", Path::new("snapshots"), now).unwrap();
+    let create = || RunDir::create(root.path(), "tiny", Path::new("snapshots"), 0, now).unwrap();
     let created: Vec<RunDir> = thread::scope(|scope| {
         let threads: Vec<_> = (0..8).map(|_| scope.spawn(create)).collect();
         threads.into_iter().map(|t| t.join().unwrap()).collect()
@@ -209,7 +209,7 @@ fn a_run_folder_that_cannot_be_made_is_an_error_with_its_path() {
     let dir = tempdir().unwrap();
     let file = dir.path().join("file");
     fs::write(&file, "x").unwrap();
-    let error = RunDir::create(&file, "tiny", Path::new("s"), SystemTime::now()).unwrap_err();
+    let error = RunDir::create(&file, "tiny", Path::new("s"), 0, SystemTime::now()).unwrap_err();
     assert!(error.to_string().contains(file.to_str().unwrap()), "{error}");
 }
 
@@ -218,7 +218,7 @@ fn latest_over_runs_is_the_one_saved_last_of_that_config() {
     let root = tempdir().unwrap();
     let shared = tempdir().unwrap();
     let run = |config: &str, dir: &Path| {
-        RunDir::create(root.path(), config, dir, SystemTime::now()).unwrap().snapshot_dir()
+        RunDir::create(root.path(), config, dir, 0, SystemTime::now()).unwrap().snapshot_dir()
     };
     let relative = Path::new("snapshots");
     let newest = || {
@@ -260,7 +260,7 @@ fn latest_over_runs_is_the_one_saved_last_of_that_config() {
 fn only_the_newest_run_can_stop_by_having_diverged() {
     let root = tempdir().unwrap();
     let relative = Path::new("snapshots");
-    let run = || RunDir::create(root.path(), "tiny", relative, SystemTime::now()).unwrap().snapshot_dir();
+    let run = || RunDir::create(root.path(), "tiny", relative, 0, SystemTime::now()).unwrap().snapshot_dir();
     let (first, second) = (run(), run());
     let (path, bytes) = saved(&first, OLD, 1);
     fs::write(&path, with_first_float(&bytes, f32::NAN)).unwrap();
@@ -281,7 +281,7 @@ fn only_the_newest_run_can_stop_by_having_diverged() {
 fn an_older_run_that_fits_is_found_behind_newer_ones_that_do_not() {
     let root = tempdir().unwrap();
     let relative = Path::new("snapshots");
-    let run = || RunDir::create(root.path(), "tiny", relative, SystemTime::now()).unwrap().snapshot_dir();
+    let run = || RunDir::create(root.path(), "tiny", relative, 0, SystemTime::now()).unwrap().snapshot_dir();
     let pause = || thread::sleep(Duration::from_millis(5));
     let other = |m: &mut Meta| m.source_fingerprint = "other".into();
     let oldest = save_as(&run(), OLD, 1, other);

@@ -20,6 +20,8 @@ pub const TINY: &[&str] = &[
     "trainer_config.eval_batch_size=4",
     "data_config.val_samples=6",
     "trainer_config.sample_captions=2",
+    "trainer_config.snapshot_interval=null",
+    "trainer_config.keep_last=null",
 ];
 
 /// The binary at work in an empty folder.

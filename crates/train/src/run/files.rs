@@ -22,6 +22,8 @@ pub struct Files {
     pub metrics: Lines,
     /// A line a bad row.
     pub skipped: Lines,
+    /// One of the logs takes nothing more: neither is written to.
+    lost: bool,
 }
 
 impl Files {
@@ -29,7 +31,7 @@ impl Files {
     pub fn new(dir: RunDir) -> Self {
         let lines = |name| Lines { path: dir.path().join(name), file: None };
         let (metrics, skipped) = (lines("metrics.jsonl"), lines("skipped.jsonl"));
-        Self { dir, metrics, skipped }
+        Self { dir, metrics, skipped, lost: false }
     }
 }
 
@@ -86,21 +88,33 @@ impl Lines {
 impl Run<'_> {
     /// Appends to `metrics.jsonl`.
     pub(super) fn log(&mut self, lines: &[Value]) -> Result<(), TrainError> {
-        let result = self.files.as_mut().map_or(Ok(()), |files| files.metrics.append(lines));
-        result.map_err(|e| self.lost(e))
+        self.append(|files| &mut files.metrics, lines)
     }
 
     /// Counts the odd rows of a batch, and lists the bad ones that are new; returns how many these are.
     pub(super) fn note_odd(&mut self, part: Part, batch: &Batch) -> Result<usize, TrainError> {
         let lines = self.tally.add(part, batch);
-        let result = self.files.as_mut().map_or(Ok(()), |files| files.skipped.append(&lines));
-        result.map_err(|e| self.lost(e)).map(|()| lines.len())
+        self.append(|files| &mut files.skipped, &lines).map(|()| lines.len())
     }
 
-    fn lost(&self, source: AppendError) -> TrainError {
+    fn append(&mut self, log: fn(&mut Files) -> &mut Lines, lines: &[Value]) -> Result<(), TrainError> {
+        match self.files.as_mut().filter(|files| !files.lost) {
+            Some(files) => log(files).append(lines).map_err(|e| self.lost(e)),
+            None => Ok(()),
+        }
+    }
+
+    /// What was learnt is saved before a lost log ends the run.
+    fn lost(&mut self, source: AppendError) -> TrainError {
+        // Before: saving writes metrics, and would come back here.
+        self.files.iter_mut().for_each(|files| files.lost = true);
+        let failed = match self.rescue() {
+            Ok(()) => String::new(),
+            Err(e) => format!("The steps since could not be saved: {e}. "),
+        };
         let kept = match self.newest() {
-            Some(path) => format!("The newest snapshot is {}", path.display()),
-            None => "Nothing was saved yet".into(),
+            Some(path) => format!("{failed}The newest snapshot is {}", path.display()),
+            None => format!("{failed}There is no snapshot"),
         };
         TrainError::Append { source, kept }
     }

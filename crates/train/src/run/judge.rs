@@ -1,4 +1,5 @@
-//! Bad samples end a run if there are too many of them; what was learnt before is saved first.
+//! Bad samples end a run if there are too many of them; what was learnt before is saved first. So do captions of which no
+//! place counts for the loss: a run without end would go on for ever without a step.
 //!
 //! Judged over the rows of the training split, each once: from the moment on at which all of them, or 1,000, were drawn.
 //! So a run over a small split without end is judged after its first pass, and a larger one does not go on for hours.
@@ -6,17 +7,21 @@
 use super::Run;
 use crate::error::TrainError;
 use crate::report::{Ended, Event};
+use ocelli_data::batch::LossMode;
 use ocelli_data::source::FILE_NAME;
 use ocelli_data::text::count;
 
 impl Run<'_> {
-    /// Ends the run if too many samples were bad.
+    /// Ends the run if too many samples were bad, or none gave a step.
     pub(super) fn judge(&mut self) -> Result<(), TrainError> {
         let (rows, limit) = (self.data.train_rows.len(), self.config().data.max_skip_ratio);
         let share = self.tally.share(rows);
-        // Without a single usable sample there is nothing to train on, whatever the limit.
-        if !self.tally.enough(rows) || (self.tally.usable() && !share.above(limit)) {
+        if !self.tally.enough(rows) {
             return Ok(());
+        }
+        // Without a single usable sample there is nothing to train on, whatever the limit.
+        if self.tally.usable() && !share.above(limit) {
+            return if self.step == self.started { Err(self.no_weight()?) } else { Ok(()) };
         }
         if self.unsaved() {
             self.save()?;
@@ -29,6 +34,25 @@ impl Run<'_> {
         }
         let advice = self.go_on();
         Err(TrainError::TooManySkipped { skipped: share.skipped, seen, reasons, limit, examples, advice })
+    }
+
+    /// Ends the run for want of weight, and says why.
+    pub(super) fn no_weight(&mut self) -> Result<TrainError, TrainError> {
+        let summary = self.summary(Ended::NoWeight);
+        self.conclude(&summary)?;
+        let seen = self.tally.share(self.data.train_rows.len()).seen;
+        let limit = count(self.data.train.lengths().limit(), "character");
+        let why = match self.data.train.loss_mode() {
+            LossMode::Published => {
+                "The published loss does not learn the first character (data_config.loss=masked does). "
+            }
+            LossMode::Masked => "",
+        };
+        let advice = format!(
+            "{why}No caption is longer than {limit} here: raise data_config.max_seq_length or \
+             model_config.max_positions, or give longer captions"
+        );
+        Ok(TrainError::NoWeight { seen, advice })
     }
 
     /// Says at the end of a run that a smaller part of the rows than is judged by had too many bad ones.

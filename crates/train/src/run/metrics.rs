@@ -28,6 +28,7 @@ pub fn summary_line(s: &Summary) -> Value {
         Ended::Done => "done",
         Ended::Interrupted => "interrupted",
         Ended::BadSamples => "bad_samples",
+        Ended::NoWeight => "no_weight",
     };
     json!({
         "kind": "summary", "ended": ended, "steps": s.steps, "new_steps": s.new_steps, "samples": s.samples,

@@ -1,4 +1,7 @@
 //! Snapshots of a run.
+//!
+//! Invariant: whatever ends a run, the steps taken are saved first, if they can be; only a state that is no number any
+//! more is not.
 
 use super::Run;
 use crate::checkpoint::{self, FIRST_CHARACTER, GLOBAL_BATCH, TEXT_LIMIT};
@@ -20,13 +23,31 @@ impl Run<'_> {
         };
         let dir = run.snapshot_dir();
         let path = dir.join(name.to_string());
-        snapshot::save(&path, &checkpoint::capture(&self.engine, self.meta(&run.info().run_id))?)?;
+        let state = checkpoint::capture(&self.engine, self.meta(&run.info().run_id))?;
+        self.saved_unix_ms = snapshot::save(&path, &state)?.saved_unix_ms;
         self.saved = Some((path.clone(), self.step));
         self.reporter.event(&Event::Saved(&path));
         if let Some(keep) = self.config().trainer.keep_last {
             snapshot::prune(&dir, keep, &run.info().run_id)?;
         }
         Ok(())
+    }
+
+    /// Saves the steps that no snapshot holds, before something ends the run.
+    pub(super) fn rescue(&mut self) -> Result<(), TrainError> {
+        self.give_up_step()?;
+        if self.unsaved() { self.save() } else { Ok(()) }
+    }
+
+    /// The error that ends the run, once what was learnt is saved.
+    pub(super) fn ended_by(&mut self, error: TrainError) -> TrainError {
+        // What was tried just now is not tried again.
+        if !matches!(error, TrainError::Snapshot(_) | TrainError::Diverged { .. })
+            && let Err(also) = self.rescue()
+        {
+            self.reporter.event(&Event::Warning(&format!("the last steps could not be saved: {also}")));
+        }
+        error
     }
 
     fn meta(&self, run_id: &str) -> Meta {
@@ -44,6 +65,8 @@ impl Run<'_> {
             config_name: self.request.name.clone(),
             config: self.request.text.clone(),
             tokenizer: self.data.tokenizer.to_json(),
+            // Whatever the clock says, it is newer than what it came from.
+            saved_unix_ms: self.saved_unix_ms.saturating_add(1),
             epoch: self.epoch,
             optim_step: self.step,
             data_step: self.batches,

@@ -17,7 +17,7 @@ use crate::sources;
 use ocelli_config::{Config, EXACT_STEPS};
 use ocelli_data::loader::{Loader, LoaderOptions};
 use ocelli_data::sampler::{Position, Sampler, SamplerOptions};
-use ocelli_data::tokenizer;
+use ocelli_ir::SlotKind;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
@@ -39,7 +39,7 @@ impl<'a> Run<'a> {
         if asked && origin.is_none() {
             reporter.event(&Event::Note("no snapshot of this configuration yet: starting anew"));
         }
-        let saved = origin.as_ref().map(|o| tokenizer::from_json(&o.snapshot.meta.tokenizer)).transpose()?;
+        let saved = origin.as_ref().map(checkpoint::tokenizer).transpose()?;
         let data = prepare::prepare(c, sources, saved)?;
         data.notes.iter().for_each(|line| reporter.event(&Event::Note(line)));
         let sampler = sampler(c, &data)?;
@@ -59,7 +59,8 @@ impl<'a> Run<'a> {
         let attempts = engine.attempts()?;
         let longest = Size { batch: c.trainer.train_batch_size, text: data.train.lengths().limit() };
         reporter.event(&Event::Note(&engine.describe_step(longest)?));
-        let files = if resumed.step < total { Some(Files::new(run_dir(request)?)) } else { None };
+        let needed = engine.spec().bytes(SlotKind::in_snapshot) as u64;
+        let files = if resumed.step < total { Some(Files::new(run_dir(request, needed)?)) } else { None };
         if let Some(files) = &files {
             reporter.event(&Event::Note(&format!("run folder: {}", files.dir.path().display())));
         }
@@ -81,6 +82,7 @@ impl<'a> Run<'a> {
             total,
             origin: resumed.from,
             saved: None,
+            saved_unix_ms: resumed.saved_unix_ms,
             validated: None,
             loss: (0.0, 0.0),
             last: None,
@@ -107,6 +109,8 @@ struct Resumed {
     batches: u64,
     /// The snapshot.
     from: Option<PathBuf>,
+    /// When it was saved.
+    saved_unix_ms: u64,
 }
 
 /// Tells of the snapshot that the run goes on from, and finds the place in the data.
@@ -125,7 +129,13 @@ fn place(c: &Config, origin: &Origin, reporter: &mut dyn Reporter) -> Result<Res
     for line in origin.changed.iter().chain(&note) {
         reporter.event(&Event::Note(&format!("changed since: {line}")));
     }
-    Ok(Resumed { position, step: meta.optim_step, batches: meta.data_step, from: Some(path.clone()) })
+    Ok(Resumed {
+        position,
+        step: meta.optim_step,
+        batches: meta.data_step,
+        from: Some(path.clone()),
+        saved_unix_ms: meta.saved_unix_ms,
+    })
 }
 
 /// The model with its optimiser, at its initial weights.
@@ -180,10 +190,11 @@ fn sampler(c: &Config, data: &Prepared) -> Result<Sampler, TrainError> {
     Ok(Sampler::new(data.train_rows.clone(), options)?)
 }
 
-fn run_dir(request: &Request) -> Result<RunDir, TrainError> {
+/// The run's folder, in which snapshots of `needed` bytes can be saved.
+fn run_dir(request: &Request, needed: u64) -> Result<RunDir, TrainError> {
     let t = &request.config.trainer;
     let (root, snapshots) = (Path::new(&t.run_dir), Path::new(&t.snapshot_dir));
-    let dir = RunDir::create(root, &request.name, snapshots, SystemTime::now())?;
+    let dir = RunDir::create(root, &request.name, snapshots, needed, SystemTime::now())?;
     dir.write_whole("config.yaml", request.text.as_bytes())?;
     Ok(dir)
 }

@@ -5,12 +5,15 @@ use super::tally::Part;
 use crate::error::TrainError;
 use crate::report::Event;
 use ocelli_data::loader::Loaded;
+use ocelli_data::sampler::Position;
 use std::time::{Duration, Instant};
 
 /// The batches of a step that has not ended.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Under {
     batches: usize,
+    /// Position and epoch before the first of them.
+    before: (Position, u64),
     samples: u64,
     has_weight: bool,
     waiting: Duration,
@@ -29,14 +32,24 @@ pub enum Taken {
 }
 
 impl Run<'_> {
-    /// True between steps: only then may the run be saved or end.
-    pub(super) fn between_steps(&self) -> bool {
-        self.under.batches == 0
+    /// Gives up the batches of a step that has not ended: only between steps may the run be saved or end. It stands
+    /// again where its last step ended.
+    pub(super) fn give_up_step(&mut self) -> Result<(), TrainError> {
+        let Under { batches, before, .. } = std::mem::take(&mut self.under);
+        if batches > 0 {
+            (self.position, self.epoch) = before;
+            self.batches -= batches as u64;
+            self.engine.forget(batches as u32)?;
+        }
+        Ok(())
     }
 
     /// Trains on a batch. A step ends with its last batch, or, in fewer, with the epoch.
     pub(super) fn take(&mut self, loaded: &Loaded, waiting: Duration) -> Result<Taken, TrainError> {
         let batch = &loaded.batch;
+        if self.under.batches == 0 {
+            self.under.before = (self.position, self.epoch);
+        }
         self.position = loaded.next;
         self.epoch = loaded.position.epoch;
         let ends = self.under.batches + 1 >= self.config().trainer.grad_accum || self.epoch_ended();
@@ -49,8 +62,10 @@ impl Run<'_> {
         under.has_weight |= batch.tokens_weight > 0.0;
         under.waiting += waiting;
         under.working += begin.elapsed();
+        let taken = if ends { self.step_ended() } else { Taken::Part };
+        // Last: if it cannot be written down, the step is saved all the same.
         self.note_odd(Part::Training, batch)?;
-        if ends { Ok(self.step_ended()) } else { Ok(Taken::Part) }
+        Ok(taken)
     }
 
     fn step_ended(&mut self) -> Taken {

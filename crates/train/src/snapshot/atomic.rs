@@ -29,6 +29,14 @@ pub struct WriteError {
     pub source: io::Error,
 }
 
+impl WriteError {
+    /// The error of a file or folder `path` that could not be written.
+    pub(crate) fn new(path: PathBuf, needed: u64, source: io::Error) -> Self {
+        let free = free_bytes(folder(&path));
+        Self { path, needed, free, source }
+    }
+}
+
 /// What can be done about it.
 fn advice(kind: io::ErrorKind, needed: u64, free: Option<u64>) -> &'static str {
     use io::ErrorKind::{FileTooLarge, QuotaExceeded, StorageFull};
@@ -56,22 +64,39 @@ pub(super) fn write_atomically(
     needed: u64,
     fill: impl FnOnce(&mut File) -> io::Result<()>,
 ) -> Result<(), WriteError> {
-    let error =
-        |source| WriteError { path: path.to_path_buf(), needed, free: free_bytes(folder(path)), source };
+    let error = |source| WriteError::new(path.to_path_buf(), needed, source);
     match fs::metadata(path).map(|m| m.file_type()) {
         // A device such as /dev/full must not be replaced by a file: it is written to as it is.
         Ok(kind) if is_character_device(kind) => return write_device(path, fill).map_err(error),
         Ok(kind) if !kind.is_file() => return Err(error(io::Error::other("it exists and is not a file"))),
         _ => {}
     }
-    fs::create_dir_all(folder(path)).map_err(error)?;
-    if free_bytes(folder(path)).is_some_and(|free| free < needed) {
-        return Err(error(io::Error::new(io::ErrorKind::StorageFull, "not enough free space")));
-    }
-    let (mut file, guard) = create_temporary(path).map_err(error)?;
+    let (mut file, guard) = prepare(path, needed).map_err(error)?;
     let written = fill(&mut file).and_then(|()| file.sync_all());
     // The file stays open, and with it locked, until it has its final name.
     written.and_then(|()| guard.rename_to(path)).and_then(|()| sync_folder(folder(path))).map_err(error)
+}
+
+/// Tries whether files of `needed` bytes can be written in `dir`, which is created if it is missing: there is room for
+/// one, and a small one can be written. Nothing is left of it.
+///
+/// # Errors
+/// [`WriteError`] as the writing of such a file would give.
+pub fn try_folder(dir: &Path, needed: u64) -> Result<(), WriteError> {
+    let tried = prepare(&dir.join("try"), needed).and_then(|(mut file, _removed)| {
+        file.write_all(&[0; 4096])?;
+        file.sync_all()
+    });
+    tried.map_err(|source| WriteError::new(dir.to_path_buf(), needed, source))
+}
+
+/// The folder of `path`, room in it, and a temporary file there.
+fn prepare(path: &Path, needed: u64) -> io::Result<(File, Temporary)> {
+    fs::create_dir_all(folder(path))?;
+    if free_bytes(folder(path)).is_some_and(|free| free < needed) {
+        return Err(io::Error::new(io::ErrorKind::StorageFull, "not enough free space"));
+    }
+    create_temporary(path)
 }
 
 /// Removes temporary files that killed writers left in `dir`. Those still being written are locked and stay.

@@ -1,7 +1,7 @@
 //! What a snapshot holds beside tensors: counters, positions, texts, and who wrote it.
 //!
 //! Invariant: `format`, `ocelli_version` and `saved_unix_ms` are stamped by [`super::save`]; what a caller puts there
-//! is not kept. Fields may be added with a default; a change that an old reader would misread raises [`FORMAT`].
+//! is not kept, but for a time later than the clock's. Fields may be added with a default; a change that an old reader would misread raises [`FORMAT`].
 use std::{
     collections::BTreeMap,
     time::{SystemTime, UNIX_EPOCH},
@@ -20,7 +20,8 @@ pub struct Meta {
     pub format: u32,
     /// Version of the program that wrote the file; stamped.
     pub ocelli_version: String,
-    /// When the file was written, in milliseconds since 1970 (UTC); stamped. Orders snapshots of different runs.
+    /// When the file was written, in milliseconds since 1970 (UTC); stamped, but no earlier than what stands here. Orders
+    /// snapshots of different runs.
     pub saved_unix_ms: u64,
     /// The run that wrote it.
     pub run_id: String,
@@ -56,7 +57,8 @@ impl Meta {
         let mut meta = self.clone();
         meta.format = FORMAT;
         meta.ocelli_version = env!("CARGO_PKG_VERSION").to_string();
-        meta.saved_unix_ms = unix_ms(SystemTime::now());
+        // The clock may have gone back since the snapshot that this one follows was saved.
+        meta.saved_unix_ms = self.saved_unix_ms.max(unix_ms(SystemTime::now()));
         // JSON has no NaN; a figure that is not a number says nothing.
         meta.metrics.retain(|_, value| value.is_finite());
         meta
