@@ -1,5 +1,6 @@
 //! The command line.
 
+use crate::{output, shown};
 use clap::error::ErrorKind;
 use clap::{Args as ClapArgs, CommandFactory, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
@@ -16,7 +17,7 @@ pub struct Args {
 impl Args {
     /// The command line, understood; otherwise the program ends with exit code 2 and says why.
     pub fn read() -> Self {
-        let args = Self::parse();
+        let args = Self::try_parse().unwrap_or_else(|error| refuse(&error));
         if let Err(why) = args.check() {
             let mut command = Self::command();
             // With all its names filled in, so that the usage line is the subcommand's.
@@ -36,6 +37,16 @@ impl Args {
             _ => Ok(()),
         }
     }
+}
+
+/// Ends the program as the parser says: with help, or with what is wrong. That repeats the arguments, among which may be
+/// names of files that somebody else chose.
+fn refuse(error: &clap::Error) -> ! {
+    if std::env::args_os().any(|arg| shown::hostile(&arg.to_string_lossy())) {
+        output::warn(error.render().to_string().trim_end());
+        std::process::exit(error.exit_code());
+    }
+    error.exit()
 }
 
 /// What to do.

@@ -4,6 +4,7 @@
 
 use crate::finish::finished;
 use crate::output::{clear_progress, say, show_progress, warn};
+use crate::shown::line;
 use ocelli_train::report::{Attributes, Event, Progress, Reporter};
 use std::io::IsTerminal;
 use std::time::Duration;
@@ -92,7 +93,9 @@ impl Reporter for Console {
                 say(&format!("Validation Loss after step {step}: {loss:.4}"));
             }
             Event::Saved(path) => say(&format!("saved {}", path.display())),
-            Event::Sample { truth, predicted } => say(&format!("  true:  {truth}\n  model: {predicted}")),
+            Event::Sample { truth, predicted } => {
+                say(&format!("  true:  {}\n  model: {}", line(truth), line(predicted)));
+            }
             Event::Attributes(a) => say(&attributes(a)),
             Event::Finished(summary) => {
                 clear_progress();

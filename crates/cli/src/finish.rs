@@ -34,17 +34,17 @@ fn odd_rows(c: &Counts) -> Vec<String> {
     if c.replaced > 0 {
         lines.push(format!("{} replaced", count(c.replaced, "unknown character")));
     }
-    lines.extend(c.warnings.iter().map(|(word, &n)| warning(word, n)));
+    lines.extend(c.warnings.iter().map(|(word, &n)| format!("{} {}", count(n, "picture"), flaw(word))));
     lines
 }
 
-fn warning(word: &str, n: u64) -> String {
-    let flaw = match word {
+/// What it means that a picture was used with this flaw.
+pub fn flaw(word: &str) -> String {
+    match word {
         "no_end_marker" => "without end marker: used".into(),
         "animated" => "with several frames: the first was used".into(),
         other => format!("with a flaw ({other}): used"),
-    };
-    format!("{} {flaw}", count(n, "picture"))
+    }
 }
 
 #[cfg(test)]

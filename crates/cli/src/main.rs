@@ -10,6 +10,7 @@ mod filesize;
 mod finish;
 mod output;
 mod panics;
+mod shown;
 mod terminal;
 
 use args::{Args, Command, Data};

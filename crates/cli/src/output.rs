@@ -1,11 +1,14 @@
 //! Lines to standard output and standard error, beside a progress line.
 //!
 //! All lines go through [`say`] (standard output: what was asked for) or [`warn`] (standard error: what else is worth
-//! knowing), so that the progress line is never torn and a closed output never stops the work.
+//! knowing), so that the progress line is never torn, a closed output never stops the work, and nothing that others wrote
+//! acts on a terminal.
 
+use crate::shown;
 use crate::terminal::Narrow;
 use anyhow::bail;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use serde_json::Value;
 use std::io::{ErrorKind, IsTerminal, Write};
 use std::sync::{Mutex, OnceLock, PoisonError};
 
@@ -18,8 +21,17 @@ static LOST: OnceLock<std::io::Error> = OnceLock::new();
 /// The progress line on the terminal now. Global, for Ctrl-C's hint comes from another thread.
 static BAR: Mutex<Option<ProgressBar>> = Mutex::new(None);
 
-/// Prints a line to standard output. After the first failure nothing more is written.
+/// Prints a line, or several, to standard output. After the first failure nothing more is written.
 pub fn say(text: &str) {
+    print(&shown::text(text));
+}
+
+/// Prints a JSON value as a line to standard output.
+pub fn say_json(value: &Value) {
+    print(&shown::json(value));
+}
+
+fn print(text: &str) {
     if LOST.get().is_some() {
         return;
     }
@@ -33,7 +45,7 @@ pub fn say(text: &str) {
 /// Prints a line to standard error, if anyone listens.
 pub fn warn(text: &str) {
     beside_the_bar(|| {
-        let _ = writeln!(std::io::stderr(), "{text}");
+        let _ = writeln!(std::io::stderr(), "{}", shown::text(text));
     });
 }
 
@@ -86,7 +98,7 @@ pub fn show_progress(done: u64, total: u64, message: String) {
     // Made at the first report: there is nothing to show before.
     let bar = with_bar(|bar| bar.get_or_insert_with(new_bar).clone());
     bar.set_length(total);
-    bar.set_message(message);
+    bar.set_message(shown::line(&message).into_owned());
     bar.set_position(done);
 }
 

@@ -131,7 +131,7 @@ fn the_kind_of_a_source_is_told() {
     std::fs::write(b.path("photos/grey.txt"), "all grey").unwrap();
     b.run(&["data", "check", "photos"])
         .done()
-        .mentions(&["folder photos (1 pictures)", "8 characters on average"]);
+        .mentions(&["folder photos (1 picture)", "8 characters on average"]);
     #[cfg(unix)]
     {
         assert!(std::process::Command::new("mkfifo").arg(b.path("pipe.csv")).status().unwrap().success());

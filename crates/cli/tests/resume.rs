@@ -1,7 +1,10 @@
 //! Which snapshot a run goes on from, and what is said of the others, through the real binary.
 
+#[path = "support/edit.rs"]
+mod edit;
 mod support;
 
+use edit::edit;
 use support::Bench;
 
 /// CSV files of the project's own pictures: the same picture again with each of the captions.
@@ -95,6 +98,41 @@ fn a_missing_epoch_brings_what_all_runs_have() {
         "{lines:?}"
     );
     assert!(lines[1].ends_with(": epochs 0 to 2"), "{lines:?}");
+}
+
+/// The end of an epoch is looked for as `latest` looks: in the same places, by the time of saving, and whether it fits.
+#[test]
+fn an_epoch_number_finds_what_latest_would() {
+    let b = Bench::new();
+    csv(&b, "a.csv", &["a barn", "a big barn"]);
+    let shared = format!("trainer_config.snapshot_dir={}", b.path("shared").display());
+    let data = "data_config.data_path=a.csv";
+    let train = |more: &[&str]| b.train(&[ROWS, &[data, &shared], more].concat());
+    train(&["trainer_config.run_dir=first"]).done();
+    let first = b.snapshots().pop().unwrap();
+    train(&["trainer_config.run_dir=second"]).done();
+    let second = b.snapshots().pop().unwrap();
+    train(&["trainer_config.run_dir=second", "model_config.n_embd=32"]).done();
+    let other = b.snapshots().pop().unwrap();
+    // Under a third root there is no run at all.
+    let ask = |strategy: &str| {
+        let strategy = format!("trainer_config.snapshot_load_strategy={strategy}");
+        train(&[&strategy, "trainer_config.run_dir=third", "trainer_config.max_iters=1"]).done().out
+    };
+    for newest in [&second, &first] {
+        for strategy in ["0", "latest"] {
+            let out = ask(strategy);
+            let going = format!("going on from {} (step 1, epoch 1)", newest.display());
+            assert!(out.contains(&going), "{going} not in {out}");
+            let passed = format!("passed over: {}: model_config.n_embd was 32, is 16", other.display());
+            assert_eq!(out.contains(&passed), newest == &second, "{out}");
+        }
+        // Saved later, whatever the names of the runs say.
+        edit(&first, |meta| meta["saved_unix_ms"] = serde_json::json!(9_000_000_000_000_u64));
+    }
+    let wide = ["trainer_config.snapshot_load_strategy=0", "model_config.n_embd=8"];
+    train(&wide)
+        .refused(&["the newest of 3 snapshots of 'csv_train' at the end of epoch 0", "n_embd was 16, is 8"]);
 }
 
 #[test]

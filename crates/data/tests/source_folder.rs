@@ -193,7 +193,7 @@ fn what_cannot_be_read_is_refused_by_name() {
         (Made::new().put("metadata.csv", "file_name;text\na.png;x\n"), &["data_config.delimiter=';'"]),
         (Made::new().put("metadata.csv", b"file_name,text\na.png,caf\xe9\n"), &["line 2", "\\xe9"]),
         (Made::new().put("metadata.csv", "file_name,text\na.png\n"), &["line 2", "1 field"]),
-        (Made::new().put("metadata.csv", "file_name,text\na.png, \n"), &["none of the 1 pictures"]),
+        (Made::new().put("metadata.csv", "file_name,text\na.png, \n"), &["no usable caption in 1 picture;"]),
         (Made::new().put("metadata.csv", "version https://git-lfs.github.com/spec/v1\n"), &["git lfs pull"]),
         (Made::new().put("metadata.jsonl", "file_name,text\n"), &["not lines of JSON"]),
         (Made::new().put("metadata.jsonl", "<html>"), &["web page"]),

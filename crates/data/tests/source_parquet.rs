@@ -105,7 +105,7 @@ fn captions_are_text_or_lists_of_text() {
     for (name, wanted) in [
         ("latin", &["column `caption`", "row 1: not UTF-8", "\\xe9"][..]),
         ("number", &["column `caption` holds INT64 values", "text, or a list"]),
-        ("none", &["none of its 10 rows has a caption"]),
+        ("none", &["has no caption in 10 rows"]),
         ("nested", &["column `caption` holds lists"]),
     ] {
         let text = refused(&fixture(&format!("caption/{name}.parquet")));

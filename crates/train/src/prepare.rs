@@ -121,7 +121,7 @@ pub(crate) fn refuse_unknown(
             "\n  {:?} (U+{code:04X}): {}, first in row {}",
             u.character,
             plural(used.count, "time"),
-            used.first_row + 1
+            used.first_row
         )
     };
     let listed: String = unknown.iter().take(LISTED).map(line).collect();
@@ -129,7 +129,7 @@ pub(crate) fn refuse_unknown(
     let more = if more > 0 { format!("\n  and {more} more") } else { String::new() };
     let vocabulary = c.data.vocab_path.as_deref().unwrap_or("the vocabulary");
     Err(TrainError::UnknownCharacters(format!(
-        "not in {vocabulary}: {} of the captions{listed}{more}\nAdd them to it, learn the \
+        "not in {vocabulary}: {} of the captions (rows count from 0){listed}{more}\nAdd them to it, learn the \
          vocabulary from the captions (data_config.vocab_path=auto), or set data_config.unknown=replace",
         plural(unknown.len(), "character")
     )))
@@ -146,8 +146,8 @@ pub(crate) fn lengths(c: &Config, stats: &ContentStats) -> Result<Lengths, Train
 fn describe_captions(stats: &ContentStats, lengths: &Lengths, notes: &mut Vec<String>) {
     let sample = if stats.is_sample() { format!(" (of {} looked at)", stats.scanned) } else { String::new() };
     notes.push(format!(
-        "captions: {:.0} characters on average, {} at most{sample}; padded to {:?}",
-        stats.mean_length(),
+        "captions: {} on average, {} at most{sample}; padded to {:?}",
+        plural(stats.mean_length().round() as u64, "character"),
         stats.longest(),
         lengths.buckets()
     ));

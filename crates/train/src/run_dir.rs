@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 mod claim;
 mod latest;
 
-pub use latest::latest_run_with_snapshot;
+pub use latest::{latest_run_with, latest_run_with_snapshot, snapshot_folders};
 
 use crate::snapshot::{SnapshotError, WriteError, try_folder, write_whole};
 

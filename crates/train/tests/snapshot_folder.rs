@@ -128,7 +128,7 @@ fn what_does_not_fit_is_passed_over_and_said_once_for_each_reason() {
         160 => Verdict::Differs("another seed".into()),
         _ => Verdict::Fits,
     };
-    let search = latest_that(dir.path(), judge).unwrap();
+    let search = latest_that(dir.path(), |_| true, judge).unwrap();
     assert_eq!(search.found.unwrap().path, fits);
     let lines: Vec<String> = search.passed.iter().map(ToString::to_string).collect();
     let at = |name: &str| dir.path().join(name).display().to_string();
@@ -175,7 +175,7 @@ fn a_shared_folder_is_searched_by_config() {
     let mine = saved(dir.path(), OLD, 100).0;
     save_as(dir.path(), END, 200, |m| m.config_name = "other".into());
     let of_tiny = |m: &Meta| if m.config_name == "tiny" { Verdict::Fits } else { Verdict::Other };
-    let search = latest_that(dir.path(), of_tiny).unwrap();
+    let search = latest_that(dir.path(), |_| true, of_tiny).unwrap();
     assert_eq!(search.found.unwrap().path, mine);
     assert!(search.refused.is_empty());
 }

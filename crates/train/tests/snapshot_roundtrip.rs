@@ -119,7 +119,7 @@ fn a_layout_that_does_not_fit_says_where() {
     snapshot.check_layout(&wanted).unwrap();
     wanted[0].shape = vec![3, 2];
     let error = snapshot.check_layout(&wanted).unwrap_err().to_string();
-    assert!(error.contains("`vit.w` is F32 [2, 3] in the snapshot, F32 [3, 2] in the model"), "{error}");
+    assert!(error.contains("`vit.w` is F32 [2, 3] in the file, F32 [3, 2] in the model"), "{error}");
 }
 
 proptest! {

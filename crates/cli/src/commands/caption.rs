@@ -1,11 +1,13 @@
 //! `ocelli caption`: pictures in, captions out.
 
 use crate::args::Caption as Args;
-use crate::output::{arrived, say, warn};
+use crate::finish::flaw;
+use crate::output::{arrived, say, say_json, warn};
+use crate::shown::line;
 use anyhow::{anyhow, bail};
 use ocelli_config::Config;
 use ocelli_cpu::CpuExecutor;
-use ocelli_data::image::{Reject, decode, resize};
+use ocelli_data::image::{Reject, Warnings, decode, resize};
 use ocelli_data::source::MAX_FILE_BYTES;
 use ocelli_data::text::count;
 use ocelli_train::caption::{Caption, Captioner, Sampling};
@@ -36,14 +38,16 @@ pub fn caption(args: &Args) -> anyhow::Result<()> {
         let numbered: Vec<(usize, &[u8])> = pictures
             .iter()
             .enumerate()
-            .filter_map(|(i, picture)| Some((part * width + i, &picture.as_ref().ok()?[..])))
+            .filter_map(|(i, picture)| Some((part * width + i, &picture.as_ref().ok()?.pixels[..])))
             .collect();
         let limit = model.engine.caption_limit();
         let mut captioner = Captioner { engine: &mut model.engine, tokenizer: &*model.tokenizer, limit };
         let mut captions = captioner.caption_numbered(&numbered, &prompt, &how)?.into_iter();
         for (path, picture) in paths.iter().zip(&pictures) {
             match picture {
-                Ok(_) => captions.next().iter().for_each(|caption| print(path, caption, args)),
+                Ok(picture) => {
+                    captions.next().iter().for_each(|c| print(path, c, picture.warnings, args));
+                }
                 Err(why) => {
                     print_failure(path, why, args);
                     failed += 1;
@@ -87,10 +91,16 @@ fn prompt(args: &Args, model: &Trained) -> anyhow::Result<Vec<u32>> {
     Ok(ids)
 }
 
-/// The pixels of a picture, or why there are none.
-fn picture(path: &Path, config: &Config) -> Result<Vec<u8>, Reject> {
+/// A picture as the model takes it.
+struct Picture {
+    pixels: Vec<u8>,
+    warnings: Warnings,
+}
+
+/// A picture, or why there is none.
+fn picture(path: &Path, config: &Config) -> Result<Picture, Reject> {
     let rgb = decode(&read(path)?, &settings::decoding(config))?;
-    resize(&rgb, config.model.img_size)
+    Ok(Picture { pixels: resize(&rgb, config.model.img_size)?, warnings: rgb.warnings })
 }
 
 /// The bytes of a file, or of a pipe that was named: its writer decides when it ends, but not how much is kept.
@@ -108,24 +118,26 @@ fn read(path: &Path) -> Result<Vec<u8>, Reject> {
 fn print_failure(path: &Path, why: &Reject, args: &Args) {
     if args.json {
         let error = json!({ "reason": why.reason, "detail": why.detail });
-        say(&json!({ "image": path.display().to_string(), "error": error }).to_string());
+        say_json(&json!({ "image": path.display().to_string(), "error": error }));
     }
     warn(&format!("error: {}: {why}", path.display()));
 }
 
-fn print(path: &Path, caption: &Caption, args: &Args) {
+fn print(path: &Path, caption: &Caption, warnings: Warnings, args: &Args) {
+    let name = path.display().to_string();
+    warnings.words().for_each(|word| warn(&format!("warning: {}: {}", line(&name), flaw(word))));
     if args.json {
-        let line = json!({
-            "image": path.display().to_string(),
+        say_json(&json!({
+            "image": name,
             "caption": caption.text,
             "tokens": caption.tokens,
             "complete": caption.complete,
             "log_probability": caption.log_probability,
-        });
-        say(&line.to_string());
+            "warnings": warnings.words().collect::<Vec<_>>(),
+        }));
     } else if args.images.len() == 1 {
-        say(&caption.text);
+        say(&line(&caption.text));
     } else {
-        say(&format!("{}: {}", path.display(), caption.text));
+        say(&format!("{}: {}", line(&name), line(&caption.text)));
     }
 }

@@ -15,6 +15,9 @@ use crate::sampler::Slot;
 use crate::source::{BadSample, Groups, Sample, Source};
 use crate::tokenizer::Tokenizer;
 
+/// The reason of a row whose caption the vocabulary does not hold.
+pub const UNKNOWN_CHARACTER: &str = "unknown_character";
+
 /// A source, and how its rows become rows of a batch.
 #[derive(Clone)]
 pub struct Dataset {
@@ -183,13 +186,13 @@ impl Dataset {
         let sample = sized(&*self.source, row, self.size)?;
         let bad = |reason, detail| bad(&*self.source, row, reason, detail);
         let encoded = self.tokenizer.encode(&sample.caption);
-        let encoded = encoded.map_err(|e| bad("unknown_character", e.to_string()))?;
+        let encoded = encoded.map_err(|e| bad(UNKNOWN_CHARACTER, e.to_string()))?;
         let (mut ids, limit) = (encoded.ids, self.lengths.limit());
         let cut = ids.len() > limit;
         ids.truncate(limit);
         if ids.is_empty() {
             let detail = format!("nothing is left of {:?} in this vocabulary", sample.caption);
-            return Err(bad("empty_caption", detail));
+            return Err(bad(UNKNOWN_CHARACTER, detail));
         }
         Ok(Seen { sample, ids, cut, replaced: encoded.replaced })
     }

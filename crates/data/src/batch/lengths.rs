@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use crate::scan::ContentStats;
+use crate::text::count;
 
 /// The largest number of padded lengths, and so of compiled programs.
 pub const MAX_BUCKETS: usize = 6;
@@ -50,7 +51,7 @@ pub enum LengthsError {
     #[error("data_config.max_seq_length is 0; a caption needs at least 1 place")]
     Zero,
     /// No row has a caption.
-    #[error("none of the {rows} rows looked at has a usable caption")]
+    #[error("there is no usable caption in the {} looked at", count(*rows, "row"))]
     NoCaptions {
         /// How many were looked at.
         rows: usize,

@@ -13,7 +13,7 @@ use thiserror::Error;
 use crate::image::Warnings;
 use crate::source::BadSample;
 
-pub use dataset::{Dataset, DatasetError, Seen, read_sample, reading_a_sample};
+pub use dataset::{Dataset, DatasetError, Seen, UNKNOWN_CHARACTER, read_sample, reading_a_sample};
 pub use lengths::{Lengths, LengthsError, MAX_BUCKETS, Padding, TextLength};
 pub use text::LossMode;
 

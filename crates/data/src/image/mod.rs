@@ -26,7 +26,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use ::image::metadata::Orientation;
 use ::image::{DynamicImage, RgbImage};
 
-pub use reject::{REASONS, Reject};
+pub use reject::{REASONS, Reject, TOO_MANY_PIXELS};
 pub use resize::resize;
 use sniff::{Format, sniff};
 pub use warnings::Warnings;

@@ -13,6 +13,9 @@ pub const REASONS: [(&str, &str); 6] = [
     ("too_many_pixels", "the header asks for more pixels than the limit"),
 ];
 
+/// The one of [`REASONS`] that a setting decides (`data_config.max_pixels`).
+pub const TOO_MANY_PIXELS: &str = REASONS[5].0;
+
 /// Why bytes were not accepted as a picture.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[error("{reason}: {detail}")]

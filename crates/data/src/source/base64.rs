@@ -3,6 +3,7 @@
 //!
 //! Invariant: no character is dropped in silence, except white space and the padding at the end.
 
+use crate::text::count;
 use base64::Engine as _;
 use base64::alphabet::STANDARD;
 use base64::engine::DecodePaddingMode;
@@ -34,7 +35,10 @@ pub(crate) fn decode(text: &[u8]) -> Result<Vec<u8>, String> {
         }
     }
     if clean.len() % 4 == 1 {
-        return Err(format!("{} characters cannot be base64: one is missing or too many", clean.len()));
+        return Err(format!(
+            "{} cannot be base64: one is missing or too many",
+            count(clean.len(), "character")
+        ));
     }
     ENGINE.decode(&clean).map_err(|e| e.to_string())
 }

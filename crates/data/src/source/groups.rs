@@ -8,6 +8,7 @@ use std::ops::Range;
 
 use super::clean_caption;
 use super::fingerprint::Fingerprint;
+use crate::text::count;
 
 /// Which consecutive rows share a picture.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -112,7 +113,7 @@ impl Captions {
             return Err((reason, found.clone()));
         }
         let Some(&end) = self.ends.get(row) else {
-            return Err(("read_error", format!("there are {} rows", self.rows())));
+            return Err(("read_error", format!("the source has {}", count(self.rows(), "row"))));
         };
         let start = row.checked_sub(1).map_or(0, |before| self.ends[before]);
         if start == end {

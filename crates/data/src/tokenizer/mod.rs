@@ -10,6 +10,7 @@ use std::fmt::Debug;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use crate::text::count as plural;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
@@ -38,8 +39,8 @@ pub struct Encoded {
 /// A text has characters that the vocabulary lacks.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[error(
-    "{character:?} (U+{code:04X}) is not in the vocabulary ({count} unknown characters in this text); \
-     add it to the vocabulary, or set data_config.unknown=replace", code = u32::from(*.character)
+    "{character:?} (U+{code:04X}) is not in the vocabulary ({} in this text)", plural(*.count, "unknown character"),
+    code = u32::from(*.character)
 )]
 pub struct UnknownCharacters {
     /// The first of them.

@@ -3,8 +3,8 @@
 use super::refused;
 use crate::changes::Changes;
 use crate::error::TrainError;
-use crate::run_dir::{RunDir, latest_run_with_snapshot, runs};
-use crate::snapshot::{self, Meta, Passed, Search, Snapshot, SnapshotError, SnapshotName};
+use crate::run_dir::{RunDir, latest_run_with, snapshot_folders};
+use crate::snapshot::{self, Meta, Passed, Snapshot, SnapshotError, SnapshotName};
 use ocelli_config::{Config, LoadStrategy};
 use std::path::{Path, PathBuf};
 
@@ -43,15 +43,25 @@ pub fn origin(
             (path, refused, vec![])
         }
         (None, None) => return Ok(None),
-        (None, Some(LoadStrategy::Latest)) => {
-            let search = latest_run_with_snapshot(root, name, dir, &|meta| judge(meta, c, data))?;
-            match search.found {
-                Some(found) => (found.path, search.refused, search.passed),
-                None if search.refused.is_empty() && search.passed.is_empty() => return Ok(None),
-                None => return Err(none_fits(root, name, &search)),
+        (None, Some(strategy)) => {
+            let wanted = |name| match strategy {
+                LoadStrategy::Latest => true,
+                LoadStrategy::Epoch(epoch) => name == SnapshotName::end_of_epoch(epoch),
+            };
+            let search = latest_run_with(root, name, dir, &wanted, &|meta| judge(meta, c, data))?;
+            match (search.found, strategy) {
+                (Some(found), _) => (found.path, search.refused, search.passed),
+                (None, LoadStrategy::Latest) if search.refused.is_empty() && search.passed.is_empty() => {
+                    return Ok(None);
+                }
+                (None, LoadStrategy::Epoch(epoch))
+                    if search.refused.is_empty() && search.passed.is_empty() =>
+                {
+                    return Err(no_epoch(root, name, dir, epoch)?);
+                }
+                (None, _) => return Err(none_fits(root, name, strategy, &search.refused, &search.passed)),
             }
         }
-        (None, Some(LoadStrategy::Epoch(epoch))) => (of_epoch(root, name, epoch)?, vec![], vec![]),
     };
     let snapshot = snapshot::load(&path)?;
     let found = Changes::since(&snapshot.meta, c, data)?;
@@ -79,14 +89,24 @@ fn unfit(differences: &[String]) -> String {
 }
 
 /// There are snapshots, and none will do.
-fn none_fits(root: &Path, name: &str, search: &Search) -> TrainError {
-    let damaged: String = search.refused.iter().map(|e| format!("\n  {e}")).collect();
-    let Some(newest) = search.passed.first() else {
-        return refused(root, format!("no snapshot of '{name}' is whole:{damaged}"));
+fn none_fits(
+    root: &Path,
+    name: &str,
+    strategy: LoadStrategy,
+    damaged: &[SnapshotError],
+    passed: &[Passed],
+) -> TrainError {
+    let of = match strategy {
+        LoadStrategy::Latest => format!("of '{name}'"),
+        LoadStrategy::Epoch(epoch) => format!("of '{name}' at the end of epoch {epoch}"),
     };
-    let which = match search.passed.iter().map(|p| p.count).sum() {
-        1 => format!("the only snapshot of '{name}'"),
-        n => format!("the newest of {n} snapshots of '{name}', none of which fits"),
+    let damaged: String = damaged.iter().map(|e| format!("\n  {e}")).collect();
+    let Some(newest) = passed.first() else {
+        return refused(root, format!("no snapshot {of} is whole:{damaged}"));
+    };
+    let which = match passed.iter().map(|p| p.count).sum() {
+        1 => format!("the only snapshot {of}"),
+        n => format!("the newest of {n} snapshots {of}, none of which fits"),
     };
     let why = format!(
         "this is {which}, and it was made with other settings or data:\n  {}{damaged}\nTo start anew leave \
@@ -119,30 +139,30 @@ pub fn newest_at(path: &Path) -> Result<(PathBuf, Vec<SnapshotError>), TrainErro
     Err(refused(path, format!("the folder holds no whole snapshot{reasons}")))
 }
 
-/// The snapshot at the end of an epoch, in the newest run of the configuration that has one.
-fn of_epoch(root: &Path, name: &str, epoch: u64) -> Result<PathBuf, TrainError> {
-    let mut own: Vec<_> = runs(root)?.into_iter().filter(|run| run.info().config_name == name).collect();
-    // Of two that began in the same second, the later has the longer name.
-    own.sort_by(|a, b| (&b.info().created, b.path()).cmp(&(&a.info().created, a.path())));
-    let wanted = SnapshotName::end_of_epoch(epoch);
+/// There is no snapshot at the end of an epoch; what there is, newest first.
+fn no_epoch(root: &Path, name: &str, dir: &Path, epoch: u64) -> Result<TrainError, TrainError> {
     let mut listed = Vec::new();
-    for run in &own {
-        let names = snapshot::list(&run.snapshot_dir())?;
-        if let Some((_, path)) = names.iter().find(|(name, _)| *name == wanted) {
-            return Ok(path.clone());
+    for folder in snapshot_folders(root, name, dir)? {
+        let names = snapshot::list(&folder)?;
+        let newest = names.first().and_then(|(_, path)| snapshot::peek(path).ok());
+        // In a folder that runs share there are others' snapshots too.
+        if newest.as_ref().is_none_or(|meta| meta.config_name == name) {
+            let line = format!("\n  {}: {}", folder.display(), present(&names));
+            listed.push((newest.map(|meta| meta.saved_unix_ms), line));
         }
-        listed.push(format!("\n  {}: {}", run.path().display(), present(&names)));
     }
+    listed.sort_by(|a, b| b.cmp(a));
+    let more = listed.len().saturating_sub(LISTED);
+    let more = if more > 0 { format!("\n  and {more} more") } else { String::new() };
+    let lines: String = listed.iter().take(LISTED).map(|(_, line)| line.as_str()).collect();
     let why = match listed.len() {
         0 => format!("no run of '{name}' is there to take the snapshot of epoch {epoch} from"),
-        n => {
-            let more = n.saturating_sub(LISTED);
-            let more = if more > 0 { format!("\n  and {more} more") } else { String::new() };
-            listed.truncate(LISTED);
-            format!("no run of '{name}' has {wanted}. There is, newest first:{}{more}", listed.concat())
+        _ => {
+            let wanted = SnapshotName::end_of_epoch(epoch);
+            format!("no run of '{name}' has {wanted}. There is, newest first:{lines}{more}")
         }
     };
-    Err(refused(root, why))
+    Ok(refused(root, why))
 }
 
 /// The ends of epochs among snapshots, newest first, or else the newest one within an epoch.

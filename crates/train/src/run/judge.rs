@@ -7,7 +7,8 @@
 use super::Run;
 use crate::error::TrainError;
 use crate::report::{Ended, Event};
-use ocelli_data::batch::LossMode;
+use ocelli_data::batch::{LossMode, UNKNOWN_CHARACTER};
+use ocelli_data::image::TOO_MANY_PIXELS;
 use ocelli_data::source::FILE_NAME;
 use ocelli_data::text::count;
 
@@ -94,7 +95,19 @@ impl Run<'_> {
                  data_config.dataset=folder and data_config.data_path to the folder"
             );
         }
-        "Repair the data".into()
+        let (mut advice, mut data) = (Vec::new(), self.tally.counts().skipped.clone());
+        if data.remove(TOO_MANY_PIXELS).is_some() {
+            advice.push("Raise data_config.max_pixels");
+        }
+        if data.remove(UNKNOWN_CHARACTER).is_some() {
+            advice.push(
+                "Take a vocabulary that has the characters of the captions (data_config.vocab_path=auto)",
+            );
+        }
+        if !data.is_empty() {
+            advice.push("Repair the data");
+        }
+        advice.join(". ")
     }
 
     fn go_on(&self) -> String {

@@ -168,7 +168,7 @@ fn total_steps(c: &Config, sampler: &Sampler, resumed: &Resumed) -> Result<u64, 
     if total > EXACT_STEPS {
         let batches = sampler.batches_per_epoch().unwrap_or_default();
         return Err(TrainError::Setting(format!(
-            "trainer_config.epochs {epochs}: at {batches} batches an epoch the run would have {total} steps, more than \
+            "trainer_config.epochs {epochs}: the run would have {total} steps (batches an epoch: {batches}), more than \
              the {EXACT_STEPS} that the learning rate's schedule can count. Lower it, or set \
              trainer_config.max_iters"
         )));

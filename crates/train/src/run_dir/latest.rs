@@ -1,11 +1,11 @@
-//! The newest snapshot of a config over all its runs: what `snapshot_load_strategy: latest` resumes from.
+//! The newest snapshot of a config over all its runs: what `snapshot_load_strategy` resumes from.
 //!
 //! Invariant: within a folder, names say which snapshot is newer; between folders, the time of saving that stands in
 //! the snapshots themselves. File times are never asked: a copy would change them.
 use std::path::{Path, PathBuf};
 
 use super::{RunDirError, runs};
-use crate::snapshot::{self, Meta, Search, SnapshotError, Verdict};
+use crate::snapshot::{self, Meta, Search, SnapshotError, SnapshotName, Verdict};
 
 /// The newest whole snapshot of `config_name` that fits: in each snapshot folder that its runs under `root` used, and
 /// in `snapshot_dir` if that is absolute, the newest whole one that fits; among these, the one saved last. `judge` says
@@ -22,6 +22,20 @@ pub fn latest_run_with_snapshot(
     snapshot_dir: &Path,
     judge: &dyn Fn(&Meta) -> Result<(), String>,
 ) -> Result<Search, RunDirError> {
+    latest_run_with(root, config_name, snapshot_dir, &|_| true, judge)
+}
+
+/// As [`latest_run_with_snapshot`], among the snapshots whose names are `wanted`.
+///
+/// # Errors
+/// As there.
+pub fn latest_run_with(
+    root: &Path,
+    config_name: &str,
+    snapshot_dir: &Path,
+    wanted: &dyn Fn(SnapshotName) -> bool,
+    judge: &dyn Fn(&Meta) -> Result<(), String>,
+) -> Result<Search, RunDirError> {
     let verdict = |meta: &Meta| match judge(meta) {
         _ if meta.config_name != config_name => Verdict::Other,
         Ok(()) => Verdict::Fits,
@@ -30,8 +44,8 @@ pub fn latest_run_with_snapshot(
     let mut best = Search::default();
     let (mut refused, mut passed) = (Vec::new(), Vec::new());
     let mut diverged: Option<(u64, SnapshotError)> = None;
-    for dir in folders(root, config_name, snapshot_dir)? {
-        match snapshot::latest_that(&dir, verdict) {
+    for dir in snapshot_folders(root, config_name, snapshot_dir)? {
+        match snapshot::latest_that(&dir, wanted, verdict) {
             Ok(mut search) => {
                 refused.append(&mut search.refused);
                 passed.append(&mut search.passed);
@@ -59,8 +73,15 @@ pub fn latest_run_with_snapshot(
     Ok(best)
 }
 
-/// The distinct folders that may hold snapshots of this config.
-fn folders(root: &Path, config_name: &str, snapshot_dir: &Path) -> Result<Vec<PathBuf>, RunDirError> {
+/// The distinct folders that may hold snapshots of this config, in no order.
+///
+/// # Errors
+/// [`RunDirError::List`] if `root` cannot be listed.
+pub fn snapshot_folders(
+    root: &Path,
+    config_name: &str,
+    snapshot_dir: &Path,
+) -> Result<Vec<PathBuf>, RunDirError> {
     let own = runs(root)?.into_iter().filter(|run| run.info.config_name == config_name);
     let mut dirs: Vec<PathBuf> = own.map(|run| run.snapshot_dir()).collect();
     if snapshot_dir.is_absolute() {

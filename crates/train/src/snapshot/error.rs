@@ -112,7 +112,8 @@ pub enum SnapshotError {
     },
     /// The tensors do not fit the model.
     #[error(
-        "the snapshot does not fit the model:\n  {differences}\nUse the sizes that the snapshot was made with"
+        "its tensors do not fit the model:\n  {differences}\nEach parameter must be there by its name, which is that of \
+         the published model, and with its shape, which follows from the sizes in model_config"
     )]
     Layout {
         /// One line for each difference.

@@ -71,17 +71,21 @@ impl fmt::Display for Passed {
 /// [`SnapshotError::NonFinite`] if the newest whole file holds NaN or infinity: going back in silence would only repeat
 /// the divergence, so the error names an earlier snapshot instead. [`SnapshotError::Read`] if the folder cannot be read.
 pub fn latest(dir: &Path) -> Result<Search, SnapshotError> {
-    latest_that(dir, |_| Verdict::Fits)
+    latest_that(dir, |_| true, |_| Verdict::Fits)
 }
 
-/// As [`latest`], among the snapshots that `judge` says fit.
+/// As [`latest`], among the snapshots whose names are `wanted` and that `judge` says fit.
 ///
 /// # Errors
 /// As [`latest`].
-pub fn latest_that(dir: &Path, judge: impl Fn(&Meta) -> Verdict) -> Result<Search, SnapshotError> {
-    let wanted = |meta: &Meta| judge(meta) == Verdict::Fits;
+pub fn latest_that(
+    dir: &Path,
+    wanted: impl Fn(SnapshotName) -> bool,
+    judge: impl Fn(&Meta) -> Verdict,
+) -> Result<Search, SnapshotError> {
+    let fits = |meta: &Meta| judge(meta) == Verdict::Fits;
     let mut result = Search::default();
-    let mut names = list(dir)?.into_iter();
+    let mut names = list(dir)?.into_iter().filter(|(name, _)| wanted(*name));
     while let Some((name, path)) = names.next() {
         // One whose header cannot be read is judged below.
         if let Ok(meta) = peek(&path) {
@@ -100,7 +104,7 @@ pub fn latest_that(dir: &Path, judge: impl Fn(&Meta) -> Verdict) -> Result<Searc
                 break;
             }
             Err(SnapshotError::NonFinite { path, tensor, index, value, changed, .. }) => {
-                let earlier = names.map(|(_, path)| path).find(|p| verify(p).is_ok_and(|m| wanted(&m)));
+                let earlier = names.map(|(_, path)| path).find(|p| verify(p).is_ok_and(|m| fits(&m)));
                 return Err(SnapshotError::NonFinite { path, tensor, index, value, changed, earlier });
             }
             Err(error) => result.refused.push(error),

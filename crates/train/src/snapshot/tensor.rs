@@ -126,6 +126,9 @@ impl<'a> Tensor<'a> {
     }
 }
 
+/// Differences that are listed in one message.
+const LISTED: usize = 12;
+
 /// Compares by name; `Err` lists every difference, one a line.
 pub(super) fn compare(found: &[Tensor<'_>], wanted: &[Spec]) -> Result<(), String> {
     let mut left: BTreeMap<&str, &Tensor<'_>> = found.iter().map(|t| (t.name.as_str(), t)).collect();
@@ -134,13 +137,18 @@ pub(super) fn compare(found: &[Tensor<'_>], wanted: &[Spec]) -> Result<(), Strin
         match left.remove(spec.name.as_str()) {
             None => lines.push(format!("`{}` is missing", spec.name)),
             Some(t) if t.dtype != spec.dtype || t.shape != spec.shape => lines.push(format!(
-                "`{}` is {:?} {:?} in the snapshot, {:?} {:?} in the model",
+                "`{}` is {:?} {:?} in the file, {:?} {:?} in the model",
                 spec.name, t.dtype, t.shape, spec.dtype, spec.shape
             )),
             Some(_) => {}
         }
     }
-    lines.extend(left.keys().map(|name| format!("`{name}` is in the snapshot but not in the model")));
+    lines.extend(left.keys().map(|name| format!("`{name}` is in the file but not in the model")));
+    let more = lines.len().saturating_sub(LISTED);
+    if more > 0 {
+        lines.truncate(LISTED);
+        lines.push(format!("and {more} more"));
+    }
     if lines.is_empty() { Ok(()) } else { Err(lines.join("\n  ")) }
 }
 
@@ -196,8 +204,7 @@ mod tests {
         let found = [Tensor::from_f32("a", &[4], &data), Tensor::from_f32("extra", &[2, 2], &data)];
         assert_eq!(compare(&found[..1], &[spec("a", &[4])]), Ok(()));
         let text = compare(&found, &[spec("a", &[2, 2]), spec("b", &[1])]).unwrap_err();
-        for part in
-            ["`a` is F32 [4]", "F32 [2, 2] in the model", "`b` is missing", "`extra` is in the snapshot"]
+        for part in ["`a` is F32 [4]", "F32 [2, 2] in the model", "`b` is missing", "`extra` is in the file"]
         {
             assert!(text.contains(part), "{part} not in {text}");
         }

@@ -3,7 +3,7 @@
 use super::{Aside, request, split};
 use crate::args::DataCheck as Args;
 use crate::console::Console;
-use crate::output::{arrived, say, warn};
+use crate::output::{arrived, say, say_json, warn};
 use anyhow::bail;
 use ocelli_data::scan::UnknownCharacter;
 use ocelli_data::text::count;
@@ -25,11 +25,11 @@ pub fn check(args: &Args) -> anyhow::Result<()> {
         let found = look::check(&request(source, &args.named, &overrides), &mut Aside(Console::new()));
         refused += usize::from(found.as_ref().map_or(true, |found| !found.refusals.is_empty()));
         match found {
-            Ok(found) => say(&if args.json { as_json(source, &found).to_string() } else { as_text(&found) }),
+            Ok(found) if args.json => say_json(&as_json(source, &found)),
+            Ok(found) => say(&as_text(&found)),
             Err(error) => {
                 if args.json {
-                    say(&json!({"source": source, "trainable": false, "error": error.to_string()})
-                        .to_string());
+                    say_json(&json!({"source": source, "trainable": false, "error": error.to_string()}));
                 }
                 warn(&format!("error: {error}"));
             }
@@ -46,8 +46,8 @@ fn as_text(found: &Checked) -> String {
     let mut lines = found.notes.clone();
     if let Some(c) = found.captions {
         lines.push(format!(
-            "captions: {:.0} characters on average, {} at most; {}",
-            c.mean,
+            "captions: {} on average, {} at most; {}",
+            count(c.mean.round() as u64, "character"),
             c.longest,
             count(c.characters, "different character")
         ));

@@ -3,7 +3,8 @@
 use super::{Aside, request, split};
 use crate::args::DataShow as Args;
 use crate::console::Console;
-use crate::output::{arrived, say};
+use crate::output::{arrived, say, say_json};
+use crate::shown::line;
 use anyhow::{Context, bail};
 use ocelli_data::image::png;
 use ocelli_data::text::count;
@@ -25,7 +26,10 @@ pub fn show(args: &Args) -> anyhow::Result<()> {
     let shown = look::show(&request(source, &args.named, &overrides), index, &mut Aside(Console::new()))?;
     let file = png(&shown.seen.sample.pixels, shown.side).context("cannot make a PNG file")?;
     write_whole(&args.out, &file)?;
-    say(&if args.json { as_json(source, args, &shown).to_string() } else { as_text(args, &shown) });
+    match args.json {
+        true => say_json(&as_json(source, args, &shown)),
+        false => say(&as_text(args, &shown)),
+    }
     arrived()
 }
 
@@ -43,7 +47,10 @@ fn as_text(args: &Args, shown: &Shown) -> String {
     let mut lines = vec![
         format!("row {} of {}", args.index, shown.source),
         format!("picture: {w} x {h} pixels, as {side} x {side} in {}", args.out.display()),
-        format!("caption: {}", if seen.ids.is_empty() { "(none)" } else { &seen.sample.caption }),
+        format!(
+            "caption: {}",
+            if seen.ids.is_empty() { "(none)".into() } else { line(&seen.sample.caption) }
+        ),
         format!("ids: {:?}", seen.ids),
     ];
     if seen.cut {

@@ -67,7 +67,7 @@ impl Csv {
     /// Reads the record of `row` from the disk.
     fn record(&self, row: usize) -> Result<ByteRecord, BadSample> {
         let Some(entry) = self.index.rows.get(row) else {
-            return Err(self.bad(row, "read_error", format!("there are {} rows", self.len())));
+            return Err(self.bad(row, "read_error", format!("the source has {}", count(self.len(), "row"))));
         };
         self.table.read(entry.offset, entry.length).map_err(|detail| self.bad(row, "read_error", detail))
     }

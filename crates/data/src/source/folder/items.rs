@@ -10,6 +10,7 @@ use crate::source::SourceError;
 use crate::source::TextOptions;
 use crate::source::groups::Captions;
 use crate::source::standin;
+use crate::text::count;
 
 /// A picture.
 #[derive(Debug)]
@@ -55,7 +56,7 @@ pub(super) fn read(scope: &Scope, options: &TextOptions) -> Result<Items, Source
     if items.captions.none_usable() {
         let (_, what) = items.captions.get(0).err().unwrap_or(("", String::new()));
         let found =
-            format!("none of the {} pictures has a usable caption; the first: {what}", items.pictures.len());
+            format!("no usable caption in {}; the first: {what}", count(items.pictures.len(), "picture"));
         return Err(SourceError::not_usable(&scope.origin(), found));
     }
     say_left_out(scope, &found, &mut items);

@@ -18,6 +18,7 @@ use super::picture::Picture;
 use super::splits::SplitNames;
 use super::{BadSample, Sample, Source, SourceError, TextOptions};
 use crate::image::DecodeOptions;
+use crate::text::count;
 use items::{Item, Items};
 use layout::Scope;
 
@@ -91,7 +92,7 @@ impl Folder {
                 let detail = format!("`{}` leads out of {}", name.display(), self.base.display());
                 Err(self.bad(row, "outside_folder", detail))
             }
-            None => Err(self.bad(row, "read_error", format!("there are {} rows", self.len()))),
+            None => Err(self.bad(row, "read_error", format!("the source has {}", count(self.len(), "row")))),
         }
     }
 
@@ -136,7 +137,7 @@ impl Source for Folder {
     fn describe(&self) -> String {
         let (rows, pictures) = (self.len(), self.pictures.len());
         let captions = if rows > pictures { format!(", {rows} captions") } else { String::new() };
-        format!("folder {} ({pictures} pictures{captions})", self.origin.display())
+        format!("folder {} ({}{captions})", self.origin.display(), count(pictures, "picture"))
     }
 
     fn notes(&self) -> Vec<String> {

@@ -23,6 +23,7 @@ use super::picture::{Picture, reject};
 use super::splits::SplitNames;
 use super::{BadSample, Sample, Source, SourceError, base64};
 use crate::image::{DecodeOptions, Reject};
+use crate::text::count;
 use columns::Holds;
 pub(crate) use files::split_of;
 use shard::Shard;
@@ -122,7 +123,7 @@ impl Parquet {
         let columns = &shards[0].columns;
         if captions.none_usable() {
             let found =
-                format!("none of its {} rows has a caption in `{}`", captions.rows(), columns.caption_name);
+                format!("`{}` has no caption in {}", columns.caption_name, count(captions.rows(), "row"));
             return Err(SourceError::not_usable(&files.shown, found));
         }
         let units = Units::new(&shards);
@@ -136,8 +137,8 @@ impl Parquet {
         notes.extend(spool.note(shards.iter().map(Shard::packed_bytes).sum()));
         let (rows, pictures) = (captions.rows(), units.rows());
         let several = if rows > pictures { format!(", {rows} captions") } else { String::new() };
-        let count = if shards.len() == 1 { String::new() } else { format!("{} files, ", shards.len()) };
-        let describe = format!("parquet {place} ({count}{pictures} rows{several})");
+        let files = if shards.len() == 1 { String::new() } else { format!("{} files, ", shards.len()) };
+        let describe = format!("parquet {place} ({files}{}{several})", count(pictures, "row"));
         let (decode, fingerprint) = (options.decode.clone(), fingerprint.value());
         Ok(Self { shards, units, captions, spool, decode, notes, describe, fingerprint })
     }
@@ -147,7 +148,7 @@ impl Parquet {
         let place = self.units.find(self.captions.picture_of(row));
         let (unit, within) = place
             .filter(|_| row < self.len())
-            .ok_or_else(|| reject("read_error", format!("there are {} rows", self.len())))?;
+            .ok_or_else(|| reject("read_error", format!("the source has {}", count(self.len(), "row"))))?;
         let shard = &self.shards[unit.shard];
         let corrupt = |found: String| reject("corrupt", format!("{found}, in row group {}", unit.group));
         let value = unit.value(shard, within, &self.spool).map_err(corrupt)?;
