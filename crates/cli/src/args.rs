@@ -59,6 +59,8 @@ pub enum Command {
     /// Look at data without training
     #[command(subcommand)]
     Data(Data),
+    /// Measure a trained model: loss, and captions beside those that people wrote
+    Eval(Eval),
     /// Write a model's weights for other programs
     Export(Export),
     /// Show what the keys of a configuration mean
@@ -173,6 +175,30 @@ pub struct Named {
     /// A folder that is searched for NAME.yaml first
     #[arg(long, value_name = "DIR")]
     pub config_path: Option<PathBuf>,
+}
+
+/// `ocelli eval`
+#[derive(Debug, ClapArgs)]
+pub struct Eval {
+    /// A snapshot file, a snapshot folder or a run folder (its newest snapshot is taken)
+    #[arg(long, value_name = "PATH")]
+    pub snapshot: PathBuf,
+    /// Other data than the rows that the run validated on: a table, a parquet file, a folder, or a data set of the hub
+    /// (owner/name); KEY=VALUE changes the snapshot's configuration, as in `ocelli train`
+    #[arg(value_name = "SOURCE|KEY=VALUE")]
+    pub source: Vec<String>,
+    /// Only the first N rows
+    #[arg(long, value_name = "N", value_parser = whole::<1, { u64::MAX }>, allow_negative_numbers = true)]
+    pub limit: Option<u64>,
+    /// A file for the captions: one JSON object a line, "caption" with "references", or "error"
+    #[arg(long, value_name = "FILE")]
+    pub out: Option<PathBuf>,
+    /// One JSON object with all figures and bad rows
+    #[arg(long)]
+    pub json: bool,
+    /// Threads to compute with
+    #[arg(long, value_name = "N", value_parser = whole::<1, 1024>, allow_negative_numbers = true)]
+    pub threads: Option<u64>,
 }
 
 /// `ocelli export`

@@ -117,7 +117,8 @@ fn speeds(p: &Progress) -> String {
     )
 }
 
-fn attributes(a: &Attributes) -> String {
+/// How many attributes were named right, in words.
+pub fn attributes(a: &Attributes) -> String {
     format!(
         "attributes named right on {} held-out pictures: {:.1}% (a random caption: {:.1}%, the best constant \
          caption: {:.1}%)",

@@ -6,7 +6,7 @@ use ocelli_train::report::{Counts, Ended, Summary};
 
 /// What a run did, in a few lines.
 pub fn finished(s: &Summary) -> String {
-    let mut lines = odd_rows(&s.counts);
+    let mut lines = odd_rows(&s.counts, " (listed in skipped.jsonl)");
     lines.push(match (s.ended, s.new_steps) {
         (Ended::Interrupted, 0) => "interrupted before the first step: nothing to save".into(),
         (Ended::Interrupted, _) => format!("interrupted and saved: {}", work(s)),
@@ -22,11 +22,12 @@ fn work(s: &Summary) -> String {
     format!("{steps}, {samples} in {} ({rate:.0} images/s)", clock(s.training))
 }
 
-fn odd_rows(c: &Counts) -> Vec<String> {
+/// What was odd about rows, a line each; `listed` says where the bad ones stand.
+pub fn odd_rows(c: &Counts, listed: &str) -> Vec<String> {
     let mut lines = Vec::new();
     if !c.skipped.is_empty() {
         let reasons: Vec<String> = c.skipped.iter().map(|(r, n)| format!("{n} {r}")).collect();
-        lines.push(format!("skipped samples: {} (listed in skipped.jsonl)", reasons.join(", ")));
+        lines.push(format!("skipped samples: {}{listed}", reasons.join(", ")));
     }
     if c.truncated > 0 {
         lines.push(format!("{} truncated to the length limit", count(c.truncated, "caption")));

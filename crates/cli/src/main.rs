@@ -25,6 +25,7 @@ fn main() -> ExitCode {
         Command::Caption(caption) => commands::caption(&caption),
         Command::Data(Data::Check(check)) => commands::check(&check),
         Command::Data(Data::Show(show)) => commands::show(&show),
+        Command::Eval(eval) => commands::eval(&eval),
         Command::Export(export) => commands::export(&export),
         Command::Config(config) => commands::config(&config),
     };

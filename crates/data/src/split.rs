@@ -39,6 +39,12 @@ impl Rows {
         Self { len: rows.len() as u64, places: Places::Listed(rows) }
     }
 
+    /// The first `most` of them.
+    #[must_use]
+    pub fn first(self, most: usize) -> Self {
+        Self { len: self.len.min(most as u64), ..self }
+    }
+
     /// How many rows there are.
     pub fn len(&self) -> usize {
         self.len as usize
@@ -187,6 +193,19 @@ mod tests {
             assert!(matches!(split(5, ratio, 0), Err(SplitError::Ratio { .. })));
         }
         assert_eq!(split(0, 0.9, 0), Err(SplitError::NoRows));
+    }
+
+    #[test]
+    fn the_first_rows_of_each_kind() {
+        let groups = Groups::of_sizes([2, 1, 3]);
+        let parts =
+            [Rows::all(6), split(12, 0.5, 1).unwrap().train, Rows::of_pictures(&Rows::all(3), &groups)];
+        for rows in parts {
+            let all: Vec<usize> = rows.iter().collect();
+            let few = rows.clone().first(4);
+            assert_eq!((few.len(), few.iter().collect::<Vec<_>>(), few.get(4)), (4, all[..4].to_vec(), None));
+            assert_eq!(rows.clone().first(9), rows);
+        }
     }
 
     #[test]

@@ -120,6 +120,13 @@ fn the_first_caption_is_a_row_for_each_picture() {
     let source = grouped();
     let first = first_captions(source.clone());
     assert_eq!((first.len(), first.groups()), (40, None));
+    // All captions of a picture stay known.
+    let all = |picture: usize| {
+        grouped().1.rows_of(picture).map(|row| grouped().caption(row).unwrap()).collect::<Vec<_>>()
+    };
+    assert_eq!([0, 3, 39].map(|picture| first.captions_of(picture)), [0, 3, 39].map(all));
+    assert_eq!(grouped().captions_of(grouped().1.rows_of(3).start + 2), all(3));
+    assert!(first.captions_of(40).is_empty());
     for picture in 0..40 {
         let row = source.1.rows_of(picture).start;
         assert_eq!(first.caption(picture), source.caption(row));

@@ -60,6 +60,14 @@ pub enum TrainError {
     /// The one sample that was asked for cannot be used.
     #[error(transparent)]
     Sample(BadSample),
+    /// An evaluation was interrupted.
+    #[error("interrupted after {done} of {}: there are no figures", count(*total, "row"))]
+    Stopped {
+        /// Rows evaluated.
+        done: usize,
+        /// All of them.
+        total: usize,
+    },
     /// A setting that only the data can refuse.
     #[error("{0}")]
     Setting(String),

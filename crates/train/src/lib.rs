@@ -4,6 +4,7 @@ mod changes;
 pub mod checkpoint;
 pub mod engine;
 mod error;
+pub mod evaluate;
 pub mod export;
 pub mod look;
 pub mod prepare;

@@ -16,6 +16,13 @@ use std::sync::Arc;
 /// Unknown characters listed in an error.
 const LISTED: usize = 20;
 
+/// What to do about unknown characters.
+pub(crate) const LEARN: &str = "Add them to it, learn the vocabulary from the captions (data_config.vocab_path=auto), or \
+                                set data_config.unknown=replace";
+/// The same where the vocabulary is a snapshot's.
+const KNOWN_ALONE: &str = "The vocabulary is that of the snapshot; set data_config.unknown=replace, and they are replaced \
+                           and counted";
+
 /// Data ready to train on.
 pub struct Prepared {
     /// Rows to train on.
@@ -51,11 +58,12 @@ pub fn prepare(
         stats.merge(&ContentStats::scan(&**validation));
     }
     let loss = settings::loss_mode(c);
+    let advice = if saved.is_some() { KNOWN_ALONE } else { LEARN };
     let tokenizer = match saved {
         Some(tokenizer) => tokenizer,
         None => tokenizer(c, &stats, loss)?,
     };
-    refuse_unknown(c, &stats, &*tokenizer)?;
+    refuse_unknown(c, &stats, &*tokenizer, advice)?;
     let lengths = lengths(c, &stats)?;
     describe_captions(&stats, &lengths, &mut notes);
     let dataset = |source: &Arc<dyn Source>| {
@@ -110,6 +118,7 @@ pub(crate) fn refuse_unknown(
     c: &Config,
     stats: &ContentStats,
     tokenizer: &dyn Tokenizer,
+    advice: &str,
 ) -> Result<(), TrainError> {
     let unknown = stats.unknown(tokenizer);
     if unknown.is_empty() || settings::unknown(c) == UnknownPolicy::Replace {
@@ -127,10 +136,9 @@ pub(crate) fn refuse_unknown(
     let listed: String = unknown.iter().take(LISTED).map(line).collect();
     let more = unknown.len().saturating_sub(LISTED);
     let more = if more > 0 { format!("\n  and {more} more") } else { String::new() };
-    let vocabulary = c.data.vocab_path.as_deref().unwrap_or("the vocabulary");
+    let vocabulary = c.data.vocab_file().map_or("the vocabulary".into(), |path| path.display().to_string());
     Err(TrainError::UnknownCharacters(format!(
-        "not in {vocabulary}: {} of the captions (rows count from 0){listed}{more}\nAdd them to it, learn the \
-         vocabulary from the captions (data_config.vocab_path=auto), or set data_config.unknown=replace",
+        "not in {vocabulary}: {} of the captions (rows count from 0){listed}{more}\n{advice}",
         plural(unknown.len(), "character")
     )))
 }

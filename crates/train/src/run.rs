@@ -11,7 +11,7 @@ mod progress;
 mod save;
 mod start;
 mod step;
-mod tally;
+pub(crate) mod tally;
 mod validate;
 
 use crate::engine::{Engine, StepMetrics};

@@ -48,7 +48,7 @@ impl Saved {
         let snapshot = snapshot::load(&path)?;
         let place = format!("{} (its configuration)", path.display());
         let config = ocelli_config::load_stored(&place, &snapshot.meta.config, overrides)?.config;
-        let tokenizer = tokenizer::from_json(&snapshot.meta.tokenizer)
+        let tokenizer = tokenizer::from_json_with(&snapshot.meta.tokenizer, settings::unknown(&config))
             .map_err(|e| checkpoint::refused(&path, e.to_string()))?;
         Ok(Self { path, refused, config, tokenizer, snapshot })
     }

@@ -12,16 +12,13 @@ use ocelli_data::source::MAX_FILE_BYTES;
 use ocelli_data::text::count;
 use ocelli_train::caption::{Caption, Captioner, Sampling};
 use ocelli_train::engine::Captions;
-use ocelli_train::settings;
+use ocelli_train::settings::{self, SIDE_BY_SIDE};
 use ocelli_train::trained::{Saved, Trained};
 use serde_json::json;
 use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 use std::sync::Arc;
-
-/// Pictures captioned side by side, at most.
-const SIDE_BY_SIDE: usize = 16;
 
 /// Captions every picture that can be read, in the order of the arguments and as they get done; the others are named
 /// in their place, and the exit code is not 0.

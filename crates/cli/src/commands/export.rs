@@ -1,5 +1,6 @@
 //! `ocelli export`: a model's weights in a file that other programs read.
 
+use super::same_file;
 use crate::args::{Export as Args, Names};
 use crate::output::{arrived, say, warn};
 use anyhow::bail;
@@ -8,7 +9,6 @@ use ocelli_data::text::count;
 use ocelli_train::engine::Captions;
 use ocelli_train::export;
 use ocelli_train::trained::Saved;
-use std::path::Path;
 use std::sync::Arc;
 
 /// Writes the weights of a snapshot.
@@ -29,9 +29,4 @@ pub fn export(args: &Args) -> anyhow::Result<()> {
         (args.out.display(), count(done.tensors, "tensor"), count(done.weights, "weight"));
     say(&format!("{out}: {tensors}, {weights}"));
     arrived()
-}
-
-/// True if both are there and are one file.
-fn same_file(a: &Path, b: &Path) -> bool {
-    a.canonicalize().is_ok_and(|a| b.canonicalize().is_ok_and(|b| a == b))
 }

@@ -119,18 +119,22 @@ fn worse(path: &Path, error: SnapshotError) -> SnapshotError {
     }
 }
 
-/// Set at the first Ctrl-C (or SIGTERM): the run ends after the work in hand and is saved. A second one ends the
-/// program at once.
+/// As [`on_interrupt_say`], for a run, which ends after the work in hand and is saved.
 pub(super) fn on_interrupt() -> anyhow::Result<Arc<AtomicBool>> {
+    on_interrupt_say(
+        "ending as soon as the work in hand is done; press Ctrl-C again to end at once without saving",
+    )
+}
+
+/// Set at the first Ctrl-C (or SIGTERM), which `hint` answers. A second one ends the program at once.
+pub(super) fn on_interrupt_say(hint: &'static str) -> anyhow::Result<Arc<AtomicBool>> {
     let flag = Arc::new(AtomicBool::new(false));
     let set = flag.clone();
     ctrlc::set_handler(move || {
         if set.swap(true, Ordering::Relaxed) {
             std::process::exit(130);
         }
-        warn_after_ctrl_c(
-            "ending as soon as the work in hand is done; press Ctrl-C again to end at once without saving",
-        );
+        warn_after_ctrl_c(hint);
     })?;
     Ok(flag)
 }

@@ -37,6 +37,10 @@ impl Source for First {
         self.0.read(self.row(row), size)
     }
 
+    fn captions_of(&self, row: usize) -> Vec<String> {
+        self.0.captions_of(self.row(row))
+    }
+
     fn describe(&self) -> String {
         self.0.describe()
     }

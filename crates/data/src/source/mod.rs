@@ -86,6 +86,14 @@ pub trait Source: Send + Sync {
     /// Reads `row` and scales its picture to `size x size`.
     fn read(&self, row: usize, size: usize) -> Result<Sample, BadSample>;
 
+    /// All captions of the picture of `row`, cleaned, the row's own among them: what a caption of it is judged by.
+    /// Those that cannot be read are left out.
+    fn captions_of(&self, row: usize) -> Vec<String> {
+        let rows =
+            self.groups().map_or(row..row.saturating_add(1), |groups| groups.rows_of(groups.picture_of(row)));
+        rows.filter_map(|row| self.caption(row).ok()).collect()
+    }
+
     /// Which rows share a picture; `None` if each row has a picture of its own.
     fn groups(&self) -> Option<&Groups> {
         None

@@ -48,7 +48,8 @@ impl CharTokenizer {
         Ok(Self::of_distinct(chars.into_iter().collect(), end_of_text, unknown))
     }
 
-    pub(super) fn from_json(json: &str) -> Result<Self, TokenizerError> {
+    /// `unknown` replaces the saved policy.
+    pub(super) fn from_json(json: &str, unknown: Option<UnknownPolicy>) -> Result<Self, TokenizerError> {
         #[derive(Deserialize)]
         struct Saved {
             characters: String,
@@ -62,7 +63,7 @@ impl CharTokenizer {
             return Err(TokenizerError::Saved { detail: "it has no characters".into() });
         }
         vocab::distinct(&chars, "the saved tokenizer", "character")?;
-        Ok(Self::of_distinct(chars, saved.end_of_text, saved.unknown))
+        Ok(Self::of_distinct(chars, saved.end_of_text, unknown.unwrap_or(saved.unknown)))
     }
 
     fn of_distinct(chars: Vec<char>, end_of_text: bool, unknown: UnknownPolicy) -> Self {

@@ -154,6 +154,15 @@ pub enum TokenizerError {
 
 /// Reads back what [`Tokenizer::to_json`] wrote.
 pub fn from_json(json: &str) -> Result<Arc<dyn Tokenizer>, TokenizerError> {
+    read_back(json, None)
+}
+
+/// As [`from_json`], with another policy for unknown characters than it was saved with.
+pub fn from_json_with(json: &str, unknown: UnknownPolicy) -> Result<Arc<dyn Tokenizer>, TokenizerError> {
+    read_back(json, Some(unknown))
+}
+
+fn read_back(json: &str, unknown: Option<UnknownPolicy>) -> Result<Arc<dyn Tokenizer>, TokenizerError> {
     #[derive(Deserialize)]
     struct Kind {
         kind: String,
@@ -161,7 +170,7 @@ pub fn from_json(json: &str) -> Result<Arc<dyn Tokenizer>, TokenizerError> {
     let wrong = |detail: String| TokenizerError::Saved { detail };
     let Kind { kind } = serde_json::from_str(json).map_err(|e| wrong(e.to_string()))?;
     match kind.as_str() {
-        chars::KIND => Ok(Arc::new(CharTokenizer::from_json(json)?)),
+        chars::KIND => Ok(Arc::new(CharTokenizer::from_json(json, unknown)?)),
         other => Err(wrong(format!("its kind is {other:?}; this version knows {:?}", chars::KIND))),
     }
 }

@@ -84,7 +84,7 @@ impl Rows {
 
 impl Request {
     fn open(&self, reporter: &mut dyn Reporter) -> Result<Opened, TrainError> {
-        let kind = self.kind();
+        let kind = kind(&self.source, &self.overrides);
         let config = self.config(kind)?;
         if kind == Kind::Pictures {
             let pictures = Pictures::open(Path::new(&self.source), settings::decoding(&config))?;
@@ -102,7 +102,7 @@ impl Request {
         let mut lenient = config.clone();
         lenient.data.unknown = Unknown::Replace;
         let tokenizer = prepare::tokenizer(&lenient, &stats, loss)?;
-        let refused = prepare::refuse_unknown(&config, &stats, &*tokenizer);
+        let refused = prepare::refuse_unknown(&config, &stats, &*tokenizer, prepare::LEARN);
         let lengths = prepare::lengths(&config, &stats)?;
         let captions = Scanned {
             limit: lengths.limit(),
@@ -118,29 +118,41 @@ impl Request {
     }
 
     fn config(&self, kind: Kind) -> Result<Config, TrainError> {
-        let mut overrides = Vec::new();
-        if let (Kind::Dataset(dataset), false) = (kind, self.kind_is_given()) {
-            overrides.push(format!("data_config.dataset={dataset}"));
-        }
-        if !matches!(kind, Kind::Pictures | Kind::Dataset(config::Dataset::Shapes)) {
-            // In quotes, where nothing but the quote itself has a meaning.
-            let path = self.source.replace('\\', "\\\\").replace('\'', "\\'");
-            overrides.push(format!("data_config.data_path='{path}'"));
-        }
-        overrides.extend(self.overrides.iter().cloned());
+        let overrides = named(kind, &self.source, &self.overrides);
         let (name, path) = (self.config_name.clone(), self.config_path.clone());
         let resolved = config::load(&config::Request { name, path, overrides })?;
         Ok(resolved.for_training()?.clone())
     }
+}
 
-    /// The kind asked for, or what the source looks like.
-    fn kind(&self) -> Kind {
-        // Which kind it is then, is the override's to say.
-        if self.kind_is_given() { Kind::Dataset(config::Dataset::Csv) } else { guess(&self.source) }
+/// The overrides by which a configuration reads `source`, and then those `given`; none for pictures without captions.
+pub fn overrides(source: &str, given: &[String]) -> Option<Vec<String>> {
+    match kind(source, given) {
+        Kind::Pictures => None,
+        kind => Some(named(kind, source, given)),
     }
+}
 
-    fn kind_is_given(&self) -> bool {
-        let given = |o: &String| o.trim_start_matches('+').starts_with("data_config.dataset=");
-        self.overrides.iter().any(given)
+fn named(kind: Kind, source: &str, given: &[String]) -> Vec<String> {
+    let mut overrides = Vec::new();
+    if let (Kind::Dataset(dataset), false) = (kind, kind_is_given(given)) {
+        overrides.push(format!("data_config.dataset={dataset}"));
     }
+    if !matches!(kind, Kind::Pictures | Kind::Dataset(config::Dataset::Shapes)) {
+        // In quotes, where nothing but the quote itself has a meaning.
+        let path = source.replace('\\', "\\\\").replace('\'', "\\'");
+        overrides.push(format!("data_config.data_path='{path}'"));
+    }
+    overrides.extend(given.iter().cloned());
+    overrides
+}
+
+/// The kind asked for, or what the source looks like.
+fn kind(source: &str, given: &[String]) -> Kind {
+    // Which kind it is then, is the override's to say.
+    if kind_is_given(given) { Kind::Dataset(config::Dataset::Csv) } else { guess(source) }
+}
+
+fn kind_is_given(overrides: &[String]) -> bool {
+    overrides.iter().any(|o| o.trim_start_matches('+').starts_with("data_config.dataset="))
 }

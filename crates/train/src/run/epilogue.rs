@@ -2,12 +2,12 @@
 
 use super::Run;
 use super::metrics::summary_line;
-use crate::caption::{Caption, Captioner, Sampling};
+use crate::caption::{Captioner, Sampling};
 use crate::error::TrainError;
-use crate::report::{Attributes, Ended, Event, Summary};
+use crate::evaluate::attributes;
+use crate::report::{Ended, Event, Summary};
 use crate::settings;
 use ocelli_config::Dataset as Kind;
-use ocelli_data::source::shapes;
 use ocelli_data::text::count;
 
 /// Validation pictures captioned to count right attributes of drawn pictures.
@@ -97,24 +97,9 @@ impl Run<'_> {
         }
         if scored {
             let truths: Vec<&str> = samples.iter().map(|s| &s.caption[..]).collect();
-            self.reporter.event(&Event::Attributes(attributes(&truths, &captions)));
+            let said: Vec<&str> = captions.iter().map(|c| &c.text[..]).collect();
+            self.reporter.event(&Event::Attributes(attributes(&truths, &said)));
         }
         Ok(())
-    }
-}
-
-/// The share of attributes named right, beside both baselines.
-fn attributes(truths: &[&str], captions: &[Caption]) -> Attributes {
-    let scenes: Vec<shapes::Scene> = truths.iter().filter_map(|t| shapes::Scene::parse(t)).collect();
-    let (mut right, mut total) = (0, 0);
-    for (scene, caption) in scenes.iter().zip(captions) {
-        let score = shapes::score(&caption.text, scene);
-        (right, total) = (right + score.right, total + score.total);
-    }
-    Attributes {
-        pictures: scenes.len(),
-        right: right as f64 / total.max(1) as f64,
-        chance: shapes::chance(&scenes).share(),
-        commonest: shapes::commonest(&scenes).score.share(),
     }
 }

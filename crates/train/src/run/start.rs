@@ -12,7 +12,7 @@ use crate::prepare::{self, Prepared};
 use crate::program::Size;
 use crate::report::{Event, Reporter};
 use crate::run_dir::RunDir;
-use crate::settings;
+use crate::settings::{self, AHEAD, SIDE_BY_SIDE};
 use crate::sources;
 use ocelli_config::{Config, EXACT_STEPS};
 use ocelli_data::loader::{Loader, LoaderOptions};
@@ -20,12 +20,6 @@ use ocelli_data::sampler::{Position, Sampler, SamplerOptions};
 use ocelli_ir::SlotKind;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
-
-/// Pictures captioned side by side at the end of a run, at most.
-const SIDE_BY_SIDE: usize = 16;
-
-/// Batches read ahead.
-pub(super) const AHEAD: usize = 4;
 
 impl<'a> Run<'a> {
     /// Everything up to the first step. The run folder is made last: a run that cannot start leaves none, nor

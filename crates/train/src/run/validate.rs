@@ -2,12 +2,10 @@
 
 use super::Run;
 use super::metrics::validation_line;
-use super::start::AHEAD;
 use super::tally::Part;
 use crate::error::TrainError;
+use crate::evaluate::{Summed, in_order};
 use crate::report::Event;
-use ocelli_data::loader::{Loader, LoaderOptions};
-use ocelli_data::sampler::{Position, Sampler};
 use ocelli_data::text::count;
 
 impl Run<'_> {
@@ -15,28 +13,24 @@ impl Run<'_> {
     pub(super) fn validate(&mut self) -> Result<(), TrainError> {
         let Some((dataset, rows)) = self.data.validation.clone() else { return Ok(()) };
         self.report()?;
-        let c = self.config();
-        let limit = c.trainer.eval_iters.unwrap_or(u64::MAX);
-        let sampler = Sampler::in_order(rows, c.trainer.eval_batch_size)?;
-        let options = LoaderOptions { workers: c.data.num_workers, ahead: AHEAD, until_epoch: Some(1) };
-        let mut loader = Loader::start(dataset, sampler, Position::default(), options)?;
-        let (mut sum, mut weight, mut batches, mut skipped) = (0.0, 0.0, 0, 0);
+        let limit = self.config().trainer.eval_iters.unwrap_or(u64::MAX);
+        let mut loader = in_order(self.config(), dataset, rows)?;
+        let (mut sum, mut batches, mut skipped) = (Summed::default(), 0, 0);
         while let Some(loaded) = if batches < limit { loader.next_batch() } else { None } {
             let loaded = loaded?;
             if self.interrupted() {
                 return Ok(());
             }
             skipped += self.note_odd(Part::Validation, &loaded.batch)?;
-            let (s, w) = self.engine.evaluate(&loaded.batch)?;
-            (sum, weight, batches) = (sum + s, weight + w, batches + 1);
+            sum.add(self.engine.evaluate(&loaded.batch)?);
+            batches += 1;
             loader.recycle(loaded.batch);
         }
-        if weight <= 0.0 {
+        let Some(loss) = sum.mean() else {
             self.reporter
                 .event(&Event::Warning("no validation sample could be used: there is no validation loss"));
             return Ok(());
-        }
-        let loss: f64 = sum / weight;
+        };
         if !loss.is_finite() {
             return Err(self.diverged(self.step, loss as f32, self.last.map_or(0.0, |m| m.grad_norm)));
         }

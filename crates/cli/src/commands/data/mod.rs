@@ -14,7 +14,7 @@ use ocelli_train::report::{Event, Reporter};
 use std::path::Path;
 
 /// Tells of a fetch beside what was asked for: on standard error, or as a progress line.
-struct Aside(Console);
+pub(super) struct Aside(pub(super) Console);
 
 impl Reporter for Aside {
     fn event(&mut self, event: &Event<'_>) {
@@ -27,7 +27,7 @@ impl Reporter for Aside {
 
 /// Sources and overrides among the arguments. An override begins with a group of keys; or it has the form of one and
 /// is no file: then a key is misspelt, which the configuration says better.
-fn split(args: &[String]) -> (Vec<String>, Vec<String>) {
+pub(super) fn split(args: &[String]) -> (Vec<String>, Vec<String>) {
     let is_override = |arg: &String| {
         let key = arg.trim_start_matches(['+', '~']);
         let grouped = ocelli_config::GROUPS
