@@ -8,13 +8,13 @@
 use regex::Regex;
 use std::sync::LazyLock;
 
-/// Tokens by their longest reading; of several rules at one place the first one counts.
+/// What a token is; of several rules that hold at one place the first one counts.
 const RULES: &str = r#"(?xi)
     https?://[^\s]*[^\s.,!?] | www\.[^\s]*[^\s.,!?] | [\w.+-]+@[\w-]+(\.[\w-]+)*
   | </?[a-z][^<>\s]*>                               # a tag, such as <person>
   | &(amp|lt|gt|quot|nbsp);
   | \b(cannot|gonna|gotta|gimme|lemme|wanna)\b | ['’]t(is|was)\b | \bmore['’]n\b | \by['’][\p{L}]+
-  | [\p{L}]+n['’]t\b                                # isn't
+  | [\p{L}]*n['’]t\b                                # isn't
   | ''                                              # closes a quotation
   | ['’]n['’]                                       # rock 'n' roll
   | ['’](s|m|d|ll|re|ve|em|cause|til|n|[0-9]0s|[0-9]{2})\b
