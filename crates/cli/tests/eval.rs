@@ -151,6 +151,10 @@ fn a_split_to_validate_on_is_taken_and_unknown_characters_are_named() {
     };
     let said = e(&["mine"]).done();
     assert!(figures(&said)["source"].as_str().unwrap().contains("mine/validation"), "{}", said.out);
+    let shards = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/coco");
+    let parquet = figures(&e(&[shards, "data_config.unknown=replace"]).done());
+    assert!(parquet["source"].as_str().unwrap().contains("validation"), "{parquet}");
+    assert_eq!((&parquet["rows"], &parquet["pictures"]), (&5.into(), &5.into()));
     table(&b.path("rows.csv"), 3);
     e(&["rows.csv"]).refused(&[
         "not in the vocabulary",

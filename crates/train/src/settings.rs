@@ -12,7 +12,7 @@ use ocelli_models::seemore::SeemoreConfig;
 /// Batches read ahead.
 pub(crate) const AHEAD: usize = 4;
 
-/// Pictures captioned side by side, at most: more would hardly be faster, and the cache of keys and values grows with them.
+/// Pictures captioned side by side, at most: the cache of keys and values grows with them.
 pub const SIDE_BY_SIDE: usize = 16;
 
 /// The model of a configuration and a vocabulary.
