@@ -159,7 +159,10 @@ fn no_epoch(root: &Path, name: &str, dir: &Path, epoch: u64) -> Result<TrainErro
         0 => format!("no run of '{name}' is there to take the snapshot of epoch {epoch} from"),
         _ => {
             let wanted = SnapshotName::end_of_epoch(epoch);
-            format!("no run of '{name}' has {wanted}. There is, newest first:{lines}{more}")
+            format!(
+                "no run of '{name}' has {wanted}. There is, newest first:{lines}{more}\nThe ends of epochs are saved \
+                 where trainer_config.snapshot_interval is null"
+            )
         }
     };
     Ok(refused(root, why))
