@@ -92,6 +92,13 @@ def main():
     write("columns/other.parquet", pa.table({"jpeg": pa.array([png(i) for i in ten]), "words": captions(ten)}))
     write("columns/no_rows.parquet", table(range(0)))
 
+    # A few bytes that would be 200 MiB: as a picture, and as a caption.
+    zeros = bytes(200 << 20)
+    bomb = table([0, 1], pa.array([{"bytes": zeros, "path": None}, {"bytes": png(1), "path": None}], IMAGE))
+    write("hostile/picture_bomb.parquet", bomb, row_group_size=1, compression="zstd", use_dictionary=False)
+    bomb = pa.table({"image": images([0]), "caption": pa.array([zeros], pa.binary())})
+    write("hostile/caption_bomb.parquet", bomb, compression="zstd", use_dictionary=False)
+
     # Shards and splits.
     for split, first, n, of in (("train", 0, 7, 3), ("validation", 7, 2, 1), ("test", 9, 1, 1)):
         ids = np.array_split(np.arange(first, first + n), of)

@@ -268,6 +268,37 @@ fn damage_in_a_page_is_bad_samples_in_that_row_group_alone() {
     assert!(bad.detail.contains("in row group 0") && bad.place.contains("row 1"), "{bad}");
 }
 
+/// A page that would be unpacked to far more than it takes in the file is refused before it is.
+#[test]
+fn bombs_are_not_unpacked() {
+    let text = refused(&fixture("hostile/caption_bomb.parquet"));
+    assert!(
+        text.contains("column `caption`, row group 0") && text.contains("bytes unpacked, and is refused"),
+        "{text}"
+    );
+    let set = opened(&fixture("hostile/picture_bomb.parquet"));
+    let bad = set.read(0, 4).unwrap_err();
+    assert!(bad.reason == "corrupt" && bad.detail.contains("and is refused"), "{bad}");
+    assert_eq!(set.read(1, 4).unwrap().pixels[0], 10);
+}
+
+/// A page that holds more than its header claims is not unpacked to its end: the reader would go on for as long as
+/// there is something.
+#[test]
+fn a_page_that_claims_less_than_it_holds_is_refused() {
+    for codec in ["gzip", "brotli"] {
+        let mut bytes = std::fs::read(fixture(&format!("codec/{codec}.parquet"))).unwrap();
+        // The first page lies behind `PAR1`: its kind, then its size unpacked, doubled for the sign.
+        assert!(bytes[4] == 0x15 && bytes[6] == 0x15 && bytes[7] & 0x7f > 2, "{codec}: {:?}", &bytes[..12]);
+        bytes[7] -= 2;
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("lies.parquet");
+        std::fs::write(&path, &bytes).unwrap();
+        let bad = opened(&path).read(0, 4).unwrap_err();
+        assert!(bad.reason == "corrupt" && bad.detail.contains("that it claims"), "{codec}: {bad}");
+    }
+}
+
 #[test]
 fn the_fingerprint_is_of_the_content() {
     let of = |name: &str| opened(&fixture(name)).fingerprint();

@@ -1,10 +1,11 @@
-//! What is fuzzed and how, for `tests/image_fuzz.rs` (some thousand files, in every run of the tests) and for
+//! What is fuzzed and how, for `tests/fuzz.rs` (some thousand files, in every run of the tests) and for
 //! `examples/fuzz_decoders.rs` (as many as wanted). A case is a function of its seed alone.
 //!
-//! To fuzz another reader, write its [`Target`] in a file beside `pictures.rs`, and name it in [`targets`].
+//! To fuzz another reader, write its [`Target`] in a file beside `sources.rs`, and name it in [`targets`].
 
 mod mutate;
 mod pictures;
+mod sources;
 
 pub use mutate::mutated;
 
@@ -35,7 +36,7 @@ pub enum Verdict {
 
 /// All readers.
 pub fn targets() -> Vec<Target> {
-    vec![pictures::target()]
+    [pictures::target()].into_iter().chain(sources::targets()).collect()
 }
 
 impl Target {

@@ -153,7 +153,9 @@ impl<'a> Walk<'a, '_> {
         };
         self.scans += 1;
         let pixels = (frame.width * frame.height * self.scans) as u64;
-        if self.scans > MAX_SCANS || self.scans > USUAL_SCANS && pixels > self.opts.max_pixels * 8 {
+        if self.scans > MAX_SCANS
+            || self.scans > USUAL_SCANS && pixels > self.opts.max_pixels.saturating_mul(8)
+        {
             return Err(Reject::corrupt(format!(
                 "there are {} scans or more: none needs so many",
                 self.scans

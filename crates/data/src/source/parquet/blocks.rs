@@ -1,14 +1,18 @@
 //! A file as the parquet reader wants it: read at any place by many threads, with no place of its own.
 
+use std::collections::VecDeque;
 use std::fs::File;
 use std::io::{self, BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::Bytes;
+use parquet::basic::Compression;
 use parquet::errors::{ParquetError, Result};
 use parquet::file::reader::{ChunkReader, Length};
 
+use super::header::{self, Header};
+use super::page;
 use crate::source::positioned;
 
 /// More files than this are not held open: a process may have some thousand open at most.
@@ -58,27 +62,60 @@ impl Blocks {
 pub(super) struct From {
     blocks: Arc<Blocks>,
     offset: u64,
+    /// Where headers of pages are noted, until this one is.
+    headers: Option<Headers>,
 }
 
 impl Read for From {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        if let Some(headers) = self.headers.take() {
+            headers.look(&self.blocks, self.offset)?;
+        }
         let read = self.blocks.with(|file| positioned::read_at(file, buffer, self.offset))?;
         self.offset += read as u64;
         Ok(read)
     }
 }
 
+/// Headers of pages that were read, each with where its page begins. The newest few: a page is read soon after.
+#[derive(Clone, Debug, Default)]
+struct Headers(Arc<Mutex<VecDeque<(u64, Header)>>>);
+
+impl Headers {
+    const KEPT: usize = 8;
+
+    /// Looks at the header at `offset` before anyone believes it.
+    fn look(&self, blocks: &Arc<Blocks>, offset: u64) -> io::Result<()> {
+        let from = From { blocks: blocks.clone(), offset, headers: None };
+        let header = header::read(BufReader::with_capacity(512, from))?;
+        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        all.truncate(Self::KEPT - 1);
+        all.push_front((offset + header.len, header));
+        Ok(())
+    }
+
+    /// The header of the page that begins at `start`.
+    fn of(&self, start: u64) -> Option<Header> {
+        let all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        all.iter().find(|(page, _)| *page == start).map(|(_, header)| *header)
+    }
+}
+
 /// A file that remembers which of its bytes it handed out: a value that is part of them lies in the file as it
-/// is, and where is known.
+/// is, and where is known. It hands out no page that would take too much memory.
 pub(super) struct Tap {
     blocks: Arc<Blocks>,
+    /// How pages are packed; `None` where none are read.
+    codec: Option<Compression>,
+    headers: Headers,
     /// The first bytes handed out (a dictionary, if there is one) and the last.
     seen: Mutex<[Option<(u64, Bytes)>; 2]>,
 }
 
 impl Tap {
-    pub(super) fn new(blocks: Arc<Blocks>) -> Self {
-        Self { blocks, seen: Mutex::default() }
+    /// To read pages that are packed by `codec`; without one, to read what is no page.
+    pub(super) fn new(blocks: Arc<Blocks>, codec: Option<Compression>) -> Self {
+        Self { blocks, codec, headers: Headers::default(), seen: Mutex::default() }
     }
 
     /// Where `value` lies in the file, if it is part of what was handed out.
@@ -90,6 +127,16 @@ impl Tap {
             (from + value.len() <= bytes.len()).then_some(offset + from as u64)
         };
         seen.iter().flatten().find_map(place)
+    }
+
+    /// Checks the page that `bytes` are. If the reader knew its place from an index, they begin with its header.
+    fn check(&self, codec: Compression, start: u64, bytes: &[u8]) -> Result<()> {
+        if let Some(header) = self.headers.of(start) {
+            return page::check(&header, bytes, codec);
+        }
+        let header = header::read(bytes)?;
+        let packed = usize::try_from(header.len).ok().and_then(|len| bytes.get(len..));
+        page::check(&header, packed.unwrap_or_default(), codec)
     }
 }
 
@@ -103,11 +150,15 @@ impl ChunkReader for Tap {
     type T = BufReader<From>;
 
     fn get_read(&self, start: u64) -> Result<Self::T> {
-        Ok(BufReader::new(From { blocks: self.blocks.clone(), offset: start }))
+        let headers = self.codec.map(|_| self.headers.clone());
+        Ok(BufReader::new(From { blocks: self.blocks.clone(), offset: start, headers }))
     }
 
     fn get_bytes(&self, start: u64, length: usize) -> Result<Bytes> {
         let bytes = self.blocks.read(start, length).map_err(|e| ParquetError::General(e.to_string()))?;
+        if let Some(codec) = self.codec {
+            self.check(codec, start, &bytes)?;
+        }
         let bytes = Bytes::from(bytes);
         let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
         let at = usize::from(seen[0].is_some());

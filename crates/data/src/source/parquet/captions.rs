@@ -5,14 +5,22 @@ use super::shard::Shard;
 use crate::source::SourceError;
 use crate::source::groups::Captions;
 
+/// So many bytes of captions a file may have, whatever its length.
+const SMALL: u64 = 64 << 20;
+/// And so many times its length: a dictionary may repeat one text a million times in a few bytes.
+const GROWTH: u64 = 16;
+/// What a caption takes beside its text.
+const EACH: u64 = 24;
+
 /// Adds the captions of all rows of `shard`.
 pub(super) fn read(shard: &Shard, captions: &mut Captions) -> Result<(), SourceError> {
-    let mut done = 0;
+    let file = shard.blocks.len();
+    let (mut done, mut taken, limit) = (0, 0, SMALL.max(file.saturating_mul(GROWTH)));
     for group in 0..shard.metadata.num_row_groups() {
         let rows = shard.rows(group);
         let part = Part { group, leaf: shard.columns.caption, first: 0, rows };
         let (mut at, mut texts) = (0, Vec::<String>::new());
-        let read = leaf::values(&shard.tap(), &shard.metadata, part, |row, bytes| {
+        let read = leaf::values(&shard.tap(group, part.leaf), &shard.metadata, part, |row, bytes| {
             let text = std::str::from_utf8(bytes).map_err(|e| {
                 let shown = bytes[e.valid_up_to()..].iter().take(8).copied().collect::<Vec<_>>();
                 format!("row {}: not UTF-8: `{}`", done + row, shown.escape_ascii())
@@ -20,6 +28,12 @@ pub(super) fn read(shard: &Shard, captions: &mut Captions) -> Result<(), SourceE
             while at < row {
                 captions.push(texts.drain(..));
                 at += 1;
+            }
+            taken += text.len() as u64 + EACH;
+            if taken > limit {
+                return Err(format!(
+                    "more than {limit} bytes of captions in a file of {file}: is it damaged?"
+                ));
             }
             texts.push(text.to_owned());
             Ok(())

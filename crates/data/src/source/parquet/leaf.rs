@@ -9,6 +9,7 @@ use parquet::file::metadata::ParquetMetaData;
 use parquet::file::reader::SerializedPageReader;
 
 use super::blocks::Tap;
+use super::guard::Guard;
 
 /// Which values.
 #[derive(Clone, Copy, Debug)]
@@ -37,7 +38,7 @@ pub(super) fn values(
     let pages = SerializedPageReader::new(tap.clone(), column, rows, locations).map_err(failed)?;
     let (flat, full) = (column.column_descr().max_rep_level() == 0, column.column_descr().max_def_level());
     let ColumnReader::ByteArrayColumnReader(mut reader) =
-        get_column_reader(column.column_descr_ptr(), Box::new(pages))
+        get_column_reader(column.column_descr_ptr(), Box::new(Guard::new(pages, column.column_descr_ptr())))
     else {
         return Err("is no column of bytes".into());
     };

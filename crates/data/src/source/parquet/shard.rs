@@ -1,6 +1,7 @@
 //! One parquet file: checked, with its columns found.
 
 use std::fs::File;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -59,9 +60,10 @@ impl Shard {
         Ok(shard)
     }
 
-    /// Reads the file anew, to look at a part of it.
-    pub(super) fn tap(&self) -> Arc<Tap> {
-        Arc::new(Tap::new(self.blocks.clone()))
+    /// Reads the file anew, to look at a leaf column of a row group.
+    pub(super) fn tap(&self, group: usize, leaf: usize) -> Arc<Tap> {
+        let codec = self.metadata.row_group(group).column(leaf).compression();
+        Arc::new(Tap::new(self.blocks.clone(), Some(codec)))
     }
 
     /// Rows of a row group.
@@ -83,13 +85,25 @@ impl Shard {
         for group in self.metadata.row_groups() {
             let (start, len) = group.column(self.columns.image.leaf()).byte_range();
             let len = usize::try_from(len).unwrap_or(PRINTED).min(PRINTED);
-            fingerprint.field(&self.blocks.read(start, len).map_err(|e| SourceError::io(&self.path, e))?);
+            let bytes = self.blocks.read(start, len).map_err(|e| match e.kind() {
+                ErrorKind::UnexpectedEof => {
+                    let found = format!("a row group does not lie in the file ({e}): is the file damaged?");
+                    SourceError::not_usable(&self.path, found)
+                }
+                _ => SourceError::io(&self.path, e),
+            })?;
+            fingerprint.field(&bytes);
         }
         Ok(())
     }
 
     /// Refuses row groups that cannot be.
     fn check(&self) -> Result<(), SourceError> {
+        let total = self.metadata.row_groups().iter().map(|group| group.num_rows() as i128).sum::<i128>();
+        if total > i128::from(self.blocks.len()) {
+            let found = format!("claims {total} rows in {} bytes: is the file damaged?", self.blocks.len());
+            return Err(SourceError::not_usable(&self.path, found));
+        }
         let leaves = self.metadata.file_metadata().schema_descr().num_columns();
         for (i, group) in self.metadata.row_groups().iter().enumerate() {
             if group.num_rows() < 0 || group.num_rows() > i64::from(u32::MAX) || group.num_columns() != leaves
@@ -128,7 +142,7 @@ fn footer(path: &Path, blocks: &Blocks) -> Result<Vec<u8>, SourceError> {
 
 /// The metadata, with the places of pages if the file knows them.
 fn metadata(blocks: &Arc<Blocks>) -> Result<ParquetMetaData, ParquetError> {
-    let tap = Tap::new(blocks.clone());
+    let tap = Tap::new(blocks.clone(), None);
     let read = |policy| ParquetMetaDataReader::new().with_offset_index_policy(policy).parse_and_finish(&tap);
     // A damaged index of pages costs speed, not the file.
     read(PageIndexPolicy::Optional).or_else(|_| read(PageIndexPolicy::Skip))

@@ -138,8 +138,9 @@ impl Unit {
 
     fn look(&self, shard: &Shard, spool: &Spool) -> Result<Arc<[Place]>, String> {
         let mut places = vec![Place::None; self.rows];
-        let tap = shard.tap();
-        leaf::values(&tap, &shard.metadata, self.part(shard.columns.image.leaf()), |row, value| {
+        let image = self.part(shard.columns.image.leaf());
+        let tap = shard.tap(image.group, image.leaf);
+        leaf::values(&tap, &shard.metadata, image, |row, value| {
             places[row] = match tap.place(value) {
                 Some(offset) => Place::File(offset, value.len()),
                 None => spool.keep(value).map_or(Place::Packed, |offset| Place::Spool(offset, value.len())),
@@ -149,7 +150,7 @@ impl Unit {
         if let Holds::Struct(_, Some(path)) = shard.columns.image
             && places.iter().any(|place| matches!(place, Place::None))
         {
-            leaf::values(&shard.tap(), &shard.metadata, self.part(path), |row, value| {
+            leaf::values(&shard.tap(self.group, path), &shard.metadata, self.part(path), |row, value| {
                 if let (Place::None, Ok(path)) = (&places[row], std::str::from_utf8(value)) {
                     places[row] = Place::Named(path.into());
                 }
@@ -163,7 +164,7 @@ impl Unit {
     fn unpack(&self, shard: &Shard, within: usize) -> Result<Value, String> {
         let mut found = Value::None;
         let part = Part { rows: within + 1, ..self.part(shard.columns.image.leaf()) };
-        leaf::values(&shard.tap(), &shard.metadata, part, |row, value| {
+        leaf::values(&shard.tap(part.group, part.leaf), &shard.metadata, part, |row, value| {
             if row == within {
                 found = Value::Bytes(value.to_vec());
             }
