@@ -95,6 +95,16 @@ fn without_cache_and_server_the_message_says_what_to_do() {
     assert!(!hub.bench.path("runs").exists() && !hub.cache().exists());
 }
 
+/// The preset names `vocab.txt`, which a folder elsewhere has not.
+#[test]
+fn a_missing_vocabulary_is_found_before_the_fetch() {
+    let server = serve(repository());
+    let hub = Hub::new(server.url());
+    hub.train(&["data_config.vocab_path=vocab.txt"], &[]).refused(&["vocab.txt", "No such file"]);
+    assert!(server.asked().is_empty(), "{:?}", server.asked());
+    assert!(!hub.cache().exists());
+}
+
 #[test]
 fn nothing_is_asked_for_what_lies_on_this_machine() {
     let server = serve(repository());

@@ -146,7 +146,13 @@ mod tests {
         }
         fn caption(&self, row: usize) -> Result<String, BadSample> {
             match self.0[row % self.0.len()] {
-                "" => Err(BadSample { reason: "empty_caption", detail: String::new(), place: String::new() }),
+                "" => Err(BadSample {
+                    reason: "empty_caption",
+                    detail: String::new(),
+                    place: String::new(),
+                    file: String::new(),
+                    bytes: None,
+                }),
                 text => Ok(text.to_owned()),
             }
         }

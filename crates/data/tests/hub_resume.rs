@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use hub_common::*;
+use ocelli_data::hub::Told;
 use ocelli_testkit::hub::{Asked, Reply, Server};
 
 /// Serves the data set; `spoil` may change an answer with content.
@@ -142,6 +143,32 @@ fn a_stop_ends_a_stalled_download_at_once_and_keeps_what_came() {
     fetching.join().unwrap().refused(&["interrupted", "kept in", "goes on from there"]);
     assert!(begin.elapsed() < Duration::from_secs(2), "{:?}", begin.elapsed());
     assert_eq!(partials(&bench)[0].1, 65_000);
+}
+
+/// The lock on one file's content is held until the fetch says that it waits.
+#[test]
+fn who_waits_for_another_program_says_so() {
+    let server = spoiled(|_, reply| reply);
+    let first = Bench::new(&server.url());
+    first.fetch().done();
+    let locks = sizes(&first.settings.cache.join(".locks"));
+    let bench = Bench::new(&server.url());
+    let name = locks[0].0.strip_prefix(&first.settings.cache).unwrap();
+    let path = bench.settings.cache.join(name);
+    std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+    let file = std::fs::File::create(&path).unwrap();
+    file.try_lock().unwrap();
+    let (mut held, mut waits) = (Some(file), Vec::new());
+    let fetched = bench.fetch_with(&mut |told| {
+        if let Told::Note(line) = told
+            && line.contains("another program is fetching it, waiting")
+        {
+            waits.push(line.to_string());
+            held = None;
+        }
+    });
+    assert_eq!(read(&fetched.unwrap().train), [content(1, 300_000), content(2, 200_000)]);
+    assert_eq!(waits.len(), 1, "{waits:?}");
 }
 
 #[test]

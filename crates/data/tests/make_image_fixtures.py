@@ -7,6 +7,7 @@
 resize/NAME.png            the picture
 resize/NAME_SIZE.png       the same, resized by Pillow with BILINEAR to SIZE x SIZE
 jpeg/NAME.jpg, NAME.png    a JPEG file, and what Pillow decodes from it, in RGB
+photo/NAME.jpg, NAME.png   a JPEG file of a camera's kind, and what a model should see of it: by Pillow, at 96 x 96
 formats/                   see make_format_fixtures.py
 """
 
@@ -77,14 +78,49 @@ def jpeg_fixtures():
         Image.open(path).convert("RGB").save(path.with_suffix(".png"), optimize=True)
 
 
+def scene(width, height, seed):
+    """Noise of every length, discs and bars of full colours, grain: what a photograph has, and its hardest edges."""
+    random = np.random.default_rng(seed)
+    picture = np.full((height, width, 3), 127.0)
+    for k in range(1, 7):
+        for channel in range(3):
+            coarse = Image.fromarray(random.normal(0, 1, (2**k, 2**k)).astype(np.float32))
+            smooth = coarse.resize((width, height), Image.Resampling.BICUBIC)
+            picture[..., channel] += np.asarray(smooth) * 60 / k
+    y, x = np.mgrid[0:height, 0:width]
+    for _ in range(12):
+        cx, cy, radius = random.integers(0, width), random.integers(0, height), random.integers(5, height // 4)
+        picture[(x - cx) ** 2 + (y - cy) ** 2 < radius**2] = random.integers(0, 2, 3) * 255
+    picture[height // 2 : height // 2 + 3] = 0
+    picture += random.normal(0, 3, picture.shape)
+    return np.clip(picture, 0, 255).astype(np.uint8)
+
+
+def photo_fixtures():
+    kinds = {
+        "420": ((320, 240), {"subsampling": 2, "quality": 75}),
+        "422": ((320, 213), {"subsampling": 1, "quality": 90}),
+        "444": ((240, 320), {"subsampling": 0, "quality": 60}),
+        "progressive": ((320, 240), {"subsampling": 2, "quality": 85, "progressive": True}),
+        "grey": ((320, 240), {"quality": 80}),
+    }
+    for seed, (name, (size, options)) in enumerate(kinds.items()):
+        image = Image.fromarray(scene(*size, seed)).convert("L" if name == "grey" else "RGB")
+        path = HERE / f"photo/{name}.jpg"
+        image.save(path, optimize=True, **options)
+        seen = Image.open(path).convert("RGB").resize((96, 96), Image.Resampling.BILINEAR)
+        seen.save(path.with_suffix(".png"), optimize=True)
+
+
 def without_adobe(data):
     """Cuts the Adobe segment out."""
     at = data.find(b"Adobe") - 4
     return data[:at] + data[at + 2 + int.from_bytes(data[at + 2 : at + 4], "big") :]
 
 
-for folder in ("resize", "jpeg", "formats"):
+for folder in ("resize", "jpeg", "photo", "formats"):
     (HERE / folder).mkdir(exist_ok=True)
 resize_fixtures()
 jpeg_fixtures()
+photo_fixtures()
 make_format_fixtures.write(HERE / "formats")

@@ -45,6 +45,22 @@ fn nearest_is_not_bilinear() {
     assert!(worst > 20 && mean > 2.0, "largest {worst}, mean {mean}");
 }
 
+/// Decoding and scaling together: what a model sees of a JPEG file, against what it would see by Pillow.
+#[test]
+fn jpeg_files_are_seen_as_with_pillow() {
+    let (mut most, mut highest) = (0, 0.0_f64);
+    for name in ["420", "422", "444", "progressive", "grey"] {
+        let seen = resize(&load(&format!("photo/{name}.jpg")), 96).unwrap();
+        let (worst, mean) = difference(&seen, &load(&format!("photo/{name}.png")).pixels);
+        assert!(worst <= 2 && mean <= 0.5, "{name}: largest {worst}, mean {mean:.3}");
+        (most, highest) = (most.max(worst), highest.max(mean));
+    }
+    println!("largest {most}, mean at most {highest:.3}");
+    // Another picture fails.
+    let other = resize(&load("photo/420.jpg"), 96).unwrap();
+    assert!(difference(&other, &load("photo/progressive.png").pixels).1 > 10.0);
+}
+
 const JPEGS: [&str; 16] = [
     "baseline_444",
     "baseline_422",

@@ -100,6 +100,17 @@ fn count(rows: usize) -> String {
     if rows >= u32::MAX as usize { "any number".into() } else { rows.to_string() }
 }
 
+/// Reads the vocabulary file for a look, if one is named: before data are fetched or read through, which may take long.
+///
+/// # Errors
+/// If it is missing or no vocabulary.
+pub(crate) fn look_at_vocabulary(c: &Config) -> Result<(), TrainError> {
+    let Some(path) = c.data.vocab_file() else { return Ok(()) };
+    let end = settings::loss_mode(c) == LossMode::Masked;
+    CharTokenizer::from_file(path, end, settings::unknown(c))?;
+    Ok(())
+}
+
 /// The vocabulary that `vocab_path` names, or learnt.
 pub(crate) fn tokenizer(
     c: &Config,

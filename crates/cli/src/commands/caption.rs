@@ -102,12 +102,12 @@ fn picture(path: &Path, config: &Config) -> Result<Picture, Reject> {
 
 /// The bytes of a file, or of a pipe that was named: its writer decides when it ends, but not how much is kept.
 fn read(path: &Path) -> Result<Vec<u8>, Reject> {
-    let failed = |e| Reject { reason: "read_error", detail: format!("cannot read it: {e}") };
+    let failed = |e| Reject { reason: "read_error", detail: format!("cannot read it: {e}"), bytes: None };
     let mut bytes = Vec::new();
     File::open(path).and_then(|f| f.take(MAX_FILE_BYTES + 1).read_to_end(&mut bytes)).map_err(failed)?;
     if bytes.len() as u64 > MAX_FILE_BYTES {
         let detail = format!("more than {MAX_FILE_BYTES} bytes, the limit for a picture");
-        return Err(Reject { reason: "too_many_bytes", detail });
+        return Err(Reject { reason: "too_many_bytes", detail, bytes: Some(bytes.len() as u64) });
     }
     Ok(bytes)
 }

@@ -233,5 +233,5 @@ fn sized(source: &dyn Source, row: usize, size: usize) -> Result<Sample, BadSamp
 
 fn bad(source: &dyn Source, row: usize, reason: &'static str, detail: String) -> BadSample {
     let what = caught(|| source.describe()).unwrap_or_default();
-    BadSample { reason, detail, place: format!("{what}, row {row}") }
+    BadSample { reason, detail, place: format!("{what}, row {row}"), file: what, bytes: None }
 }

@@ -24,11 +24,19 @@ pub struct Reject {
     pub reason: &'static str,
     /// What was found and, where something helps, what to do; for a person.
     pub detail: String,
+    /// Bytes that the picture has, where any were seen.
+    pub bytes: Option<u64>,
 }
 
 impl Reject {
     fn new(index: usize, detail: impl Into<String>) -> Self {
-        Self { reason: REASONS[index].0, detail: detail.into() }
+        Self { reason: REASONS[index].0, detail: detail.into(), bytes: None }
+    }
+
+    /// The same, of a picture of so many bytes.
+    #[must_use]
+    pub fn of_bytes(self, len: usize) -> Self {
+        Self { bytes: Some(len as u64), ..self }
     }
 
     pub(super) fn empty_file() -> Self {

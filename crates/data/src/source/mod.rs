@@ -24,7 +24,7 @@ mod transcode;
 
 use thiserror::Error;
 
-use crate::image::Warnings;
+use crate::image::{Reject, Warnings};
 
 pub use caption::clean_caption;
 pub use encoding::Encoding;
@@ -63,6 +63,17 @@ pub struct BadSample {
     pub detail: String,
     /// Where: file and row, as a person would look for it.
     pub place: String,
+    /// The file, or what else the row is of.
+    pub file: String,
+    /// Bytes of the picture, or of the text that stands for it, where any were seen.
+    pub bytes: Option<u64>,
+}
+
+impl BadSample {
+    /// The same, with what was seen of the picture.
+    pub(crate) fn seen(self, reject: &Reject) -> Self {
+        Self { bytes: reject.bytes, ..self }
+    }
 }
 
 /// A fixed set of rows. Row numbers are `0..len()`, including rows that turn out bad.

@@ -30,20 +30,22 @@ impl Picture<'_> {
         size: usize,
         options: &DecodeOptions,
     ) -> Result<Sample, Reject> {
-        let picture = decode(&self.bytes()?, options)?;
+        let bytes = self.bytes()?;
+        let of_bytes = |reject: Reject| reject.of_bytes(bytes.len());
+        let picture = decode(&bytes, options).map_err(of_bytes)?;
         let original = (picture.width, picture.height);
-        let pixels = resize(&picture, size)?;
+        let pixels = resize(&picture, size).map_err(of_bytes)?;
         Ok(Sample { pixels, caption, original, warnings: picture.warnings })
     }
 
     fn bytes(&self) -> Result<Cow<'_, [u8]>, Reject> {
         match self {
             Self::Base64(text) if text.trim_ascii().is_empty() => {
-                Err(reject("empty_image", "an empty field"))
+                Err(reject("empty_image", "an empty field").of_bytes(text.len()))
             }
-            Self::Base64(text) => {
-                base64::decode(text).map(Cow::Owned).map_err(|detail| no_base64(text, detail))
-            }
+            Self::Base64(text) => base64::decode(text)
+                .map(Cow::Owned)
+                .map_err(|detail| no_base64(text, detail).of_bytes(text.len())),
             Self::Bytes(bytes) => Ok(Cow::Borrowed(bytes)),
             Self::File(path) => read_file(path).map(Cow::Owned),
         }
@@ -84,7 +86,7 @@ fn read_file(path: &Path) -> Result<Vec<u8>, Reject> {
 
 /// A bad sample in the making: its place is the source's to say.
 pub(crate) fn reject(reason: &'static str, detail: impl Into<String>) -> Reject {
-    Reject { reason, detail: detail.into() }
+    Reject { reason, detail: detail.into(), bytes: None }
 }
 
 #[cfg(test)]

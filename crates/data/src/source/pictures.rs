@@ -54,7 +54,8 @@ impl Pictures {
 
     fn bad(&self, row: usize, reason: &'static str, detail: String) -> BadSample {
         let file = self.files.get(row).unwrap_or(&self.path);
-        BadSample { reason, detail, place: file.display().to_string() }
+        let source = file.display().to_string();
+        BadSample { reason, detail, place: source.clone(), file: source, bytes: None }
     }
 }
 
@@ -76,7 +77,7 @@ impl Source for Pictures {
             return Err(self.bad(row, "read_error", format!("there are {}", count(self.len(), "picture"))));
         };
         let sample = Picture::File(file.clone()).sample(String::new(), size, &self.decode);
-        sample.map_err(|reject| self.bad(row, reject.reason, reject.detail))
+        sample.map_err(|reject| self.bad(row, reject.reason, reject.detail.clone()).seen(&reject))
     }
 
     fn describe(&self) -> String {

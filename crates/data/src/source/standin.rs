@@ -84,9 +84,9 @@ fn folder(path: &Path, wanted: Wanted) -> String {
     format!("is a folder: a {} file is wanted; for a folder set data_config.dataset={dataset}", wanted.name())
 }
 
-/// True if there is a parquet file in a folder, or in one of its folders.
+/// True if there is a parquet file in a folder or some levels below it: `data/`, `default/train/`.
 pub fn holds_parquet(folder: &Path) -> bool {
-    let walk = walkdir::WalkDir::new(folder).max_depth(2).into_iter().filter_map(Result::ok).take(10_000);
+    let walk = walkdir::WalkDir::new(folder).max_depth(4).into_iter().filter_map(Result::ok).take(10_000);
     walk.map(walkdir::DirEntry::into_path).any(|p| p.extension().is_some_and(|e| e == "parquet"))
 }
 

@@ -74,14 +74,18 @@ impl Bench {
 
     pub fn fetch(&self) -> Said {
         let (mut notes, mut warnings, mut progress) = (Vec::new(), Vec::new(), Vec::new());
-        let result =
-            fetch(&self.set, &SplitNames::default(), &self.settings, &self.stop, &mut |told| match told {
-                Told::Note(line) => notes.push(line.to_string()),
-                Told::Warning(line) => warnings.push(line.to_string()),
-                Told::Progress { name, done, total } => progress.push((name.to_string(), done, total)),
-                _ => {}
-            });
+        let result = self.fetch_with(&mut |told| match told {
+            Told::Note(line) => notes.push(line.to_string()),
+            Told::Warning(line) => warnings.push(line.to_string()),
+            Told::Progress { name, done, total } => progress.push((name.to_string(), done, total)),
+            _ => {}
+        });
         Said { result, notes, warnings, progress }
+    }
+
+    /// A fetch that tells as it goes.
+    pub fn fetch_with(&self, tell: &mut dyn FnMut(Told<'_>)) -> Result<Fetched, HubError> {
+        fetch(&self.set, &SplitNames::default(), &self.settings, &self.stop, tell)
     }
 
     /// The folder of the data set.

@@ -75,7 +75,14 @@ impl Source for Memory {
         assert!(!self.panics.contains(&row), "the decoder fell over row {row}");
         if self.bad.contains(&row) {
             let place = format!("memory, row {row}");
-            return Err(BadSample { reason: "truncated", detail: "cut".into(), place });
+            let source = "memory".into();
+            return Err(BadSample {
+                reason: "truncated",
+                detail: "cut".into(),
+                place,
+                file: source,
+                bytes: None,
+            });
         }
         let mut pixels = pixels(row);
         if self.misshapen.contains(&row) {

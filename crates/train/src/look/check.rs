@@ -183,7 +183,13 @@ mod tests {
     use super::*;
 
     fn bad(row: usize) -> Part {
-        let why = BadSample { reason: "corrupt", detail: String::new(), place: String::new() };
+        let why = BadSample {
+            reason: "corrupt",
+            detail: String::new(),
+            place: String::new(),
+            file: String::new(),
+            bytes: None,
+        };
         Part::of(row, Err(why))
     }
 

@@ -92,6 +92,7 @@ impl Request {
             let parts = vec![Rows::Pictures(pictures, config.model.img_size)];
             return Ok(Opened { config, parts, notes, captions: None });
         }
+        prepare::look_at_vocabulary(&config)?;
         let sources = sources::open(&config, &AtomicBool::new(false), reporter)?;
         let mut stats = ContentStats::scan(&*sources.train);
         if let Some(validation) = &sources.validation {

@@ -26,10 +26,14 @@ impl<'a> Run<'a> {
     /// does one that has no step left to take.
     pub(super) fn start(request: &'a Request, reporter: &'a mut dyn Reporter) -> Result<Self, TrainError> {
         let c = &request.config;
+        let asked = request.resume.is_some() || c.trainer.snapshot_load_strategy.is_some();
+        if !asked {
+            // A snapshot brings its own vocabulary.
+            prepare::look_at_vocabulary(c)?;
+        }
         let sources = sources::open(c, &request.interrupted, reporter)?;
         let print = sources.fingerprint();
         let origin = checkpoint::origin(c, &request.name, request.resume.as_deref(), &print)?;
-        let asked = request.resume.is_some() || c.trainer.snapshot_load_strategy.is_some();
         if asked && origin.is_none() {
             reporter.event(&Event::Note("no snapshot of this configuration yet: starting anew"));
         }

@@ -113,8 +113,11 @@ impl Tally {
 }
 
 fn line(split: &str, s: &Skipped) -> Value {
-    let BadSample { reason, detail, place } = &s.why;
-    json!({"split": split, "reason": reason, "place": place, "row": s.row, "detail": detail})
+    let BadSample { reason, detail, place, file, bytes } = &s.why;
+    json!({
+        "split": split, "reason": reason, "source": file, "row": s.row, "bytes": bytes, "place": place,
+        "detail": detail,
+    })
 }
 
 #[cfg(test)]
@@ -124,7 +127,13 @@ mod tests {
     use ocelli_data::image::Warnings;
 
     fn batch(bad: &[usize], cut: &[usize], usable: usize) -> Batch {
-        let why = |row| BadSample { reason: "truncated", detail: "cut".into(), place: format!("row {row}") };
+        let why = |row| BadSample {
+            reason: "truncated",
+            detail: "cut".into(),
+            place: format!("row {row}"),
+            file: "x.csv".into(),
+            bytes: Some(9),
+        };
         let flaw = |&row| Flaw {
             slot: 0,
             row,

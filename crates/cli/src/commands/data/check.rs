@@ -17,7 +17,7 @@ const NAMED: usize = 20;
 /// Reads every row of each source; exit code 0 if all of them can be trained on as they are.
 pub fn check(args: &Args) -> anyhow::Result<()> {
     let (sources, overrides) = split(&args.sources);
-    if sources.is_empty() {
+    if sources.is_empty() || sources.iter().any(String::is_empty) {
         bail!("no source is named: give a file or a folder");
     }
     let mut refused = 0;
@@ -111,8 +111,13 @@ fn as_json(source: &str, found: &Checked) -> Value {
 }
 
 fn part_json(p: &Part) -> Value {
-    let bad =
-        |b: &Bad| json!({"row": b.row, "reason": b.why.reason, "place": b.why.place, "detail": b.why.detail});
+    let bad = |b: &Bad| {
+        let why = &b.why;
+        json!({
+            "row": b.row, "reason": why.reason, "source": why.file, "place": why.place, "bytes": why.bytes,
+            "detail": why.detail,
+        })
+    };
     json!({
         "name": p.name,
         "rows": p.rows,

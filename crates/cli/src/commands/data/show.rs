@@ -17,8 +17,8 @@ use std::path::Path;
 pub fn show(args: &Args) -> anyhow::Result<()> {
     let (sources, overrides) = split(&args.source);
     let source = match &sources[..] {
-        [source] => source,
-        [] => bail!("no source is named: give a file or a folder"),
+        [source] if !source.is_empty() => source,
+        [] | [_] => bail!("no source is named: give a file or a folder"),
         _ => bail!("one source can be shown at a time, not {}", sources.len()),
     };
     refuse_itself(source, &args.out)?;

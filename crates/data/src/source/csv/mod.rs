@@ -56,6 +56,13 @@ impl Csv {
             return Err(table.column_error(format!("picture and caption cannot both be the column `{name}`")));
         }
         let index = Index::build(&table, columns)?;
+        if index.rows.iter().all(|row| row.caption_chars == 0) {
+            let (rows, column) = (count(index.rows.len(), "row"), table.name(columns.caption));
+            return Err(SourceError::not_usable(
+                &path,
+                format!("none of its {rows} has a caption in `{column}`"),
+            ));
+        }
         Ok(Self { path, table, columns, options: options.clone(), index })
     }
 
@@ -84,7 +91,8 @@ impl Csv {
 
     fn bad(&self, row: usize, reason: &'static str, detail: String) -> BadSample {
         let line = self.index.rows.get(row).map_or(0, |entry: &Entry| entry.line);
-        BadSample { reason, detail, place: format!("{}:{line} (row {row})", self.path.display()) }
+        let source = self.path.display().to_string();
+        BadSample { reason, detail, place: format!("{source}:{line} (row {row})"), file: source, bytes: None }
     }
 }
 
@@ -107,7 +115,7 @@ impl Source for Csv {
         let picture = Picture::Base64(record[self.columns.image].into());
         picture
             .sample(caption, size, &self.options.decode)
-            .map_err(|reject| self.bad(row, reject.reason, reject.detail))
+            .map_err(|reject| self.bad(row, reject.reason, reject.detail.clone()).seen(&reject))
     }
 
     fn describe(&self) -> String {

@@ -106,7 +106,7 @@ impl Folder {
             Some(Item { name, .. }) => format!("{} (row {row})", self.base.join(name).display()),
             None => format!("{} (row {row})", self.origin.display()),
         };
-        BadSample { reason, detail, place }
+        BadSample { reason, detail, place, file: self.origin.display().to_string(), bytes: None }
     }
 }
 
@@ -127,7 +127,7 @@ impl Source for Folder {
         let caption = self.caption(row)?;
         Picture::File(self.file(row)?)
             .sample(caption, size, &self.decode)
-            .map_err(|reject| self.bad(row, reject.reason, reject.detail))
+            .map_err(|reject| self.bad(row, reject.reason, reject.detail.clone()).seen(&reject))
     }
 
     fn groups(&self) -> Option<&Groups> {

@@ -168,14 +168,15 @@ impl Parquet {
 
     fn bad(&self, row: usize, reason: &'static str, detail: String) -> BadSample {
         let unit = self.units.find(self.captions.picture_of(row));
-        let place = match unit {
+        let (source, place) = match unit {
             Some((unit, within)) => {
-                let shard = &self.shards[unit.shard];
-                format!("{}: row {} (row {row})", shard.path.display(), unit.first_in_shard + within)
+                let file = self.shards[unit.shard].path.display().to_string();
+                let place = format!("{file}: row {} (row {row})", unit.first_in_shard + within);
+                (file, place)
             }
-            None => format!("{} (row {row})", self.describe),
+            None => (self.describe.clone(), format!("{} (row {row})", self.describe)),
         };
-        BadSample { reason, detail, place }
+        BadSample { reason, detail, place, file: source, bytes: None }
     }
 }
 
@@ -211,7 +212,7 @@ impl Source for Parquet {
         let caption = self.caption(row)?;
         self.picture(row)
             .and_then(|picture| picture.sample(caption, size, &self.decode))
-            .map_err(|reject| self.bad(row, reject.reason, reject.detail))
+            .map_err(|reject| self.bad(row, reject.reason, reject.detail.clone()).seen(&reject))
     }
 
     fn groups(&self) -> Option<&Groups> {

@@ -94,10 +94,12 @@ mod tests {
         encoder.finish().unwrap()
     }
 
+    type Pack = fn(&[u8]) -> Vec<u8>;
+
     /// Every codec that would run on is stopped at what the header claims.
     #[test]
     fn pages_that_lie_are_refused() {
-        let codecs: [(Compression, fn(&[u8]) -> Vec<u8>); 3] = [
+        let codecs: [(Compression, Pack); 3] = [
             (Compression::GZIP(Default::default()), gzip),
             (Compression::BROTLI(Default::default()), brotli),
             (Compression::LZ4, lz4),

@@ -27,7 +27,8 @@ impl<'a> Wish<'a> {
             Some(wanted) => self.find_given(names, wanted),
             None => {
                 let place = |usual: &&str| names.iter().position(|n| n.eq_ignore_ascii_case(usual));
-                self.usual.iter().find_map(place).ok_or_else(|| self.none_usual(names))
+                let place = self.usual.iter().find_map(place).ok_or_else(|| self.none_usual(names))?;
+                self.find_given(names, &names[place])
             }
         }
     }
