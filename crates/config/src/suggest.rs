@@ -13,6 +13,10 @@ pub(crate) fn hint(path: &str) -> String {
     let group = if path.contains('.') { None } else { best(path, GROUPS.iter().copied(), 0.7) };
     match elsewhere(path).or(group).or_else(|| nearest(path)) {
         Some(name) => format!("; did you mean {name}?"),
+        // As in Hydra: `+db=mysql`.
+        None if !path.contains('.') => {
+            "; config groups are not supported, and `ocelli config --help` lists every key".into()
+        }
         None => "; `ocelli config --help` lists every key".into(),
     }
 }

@@ -22,6 +22,8 @@ fn unknown_keys_name_the_nearest() {
         "batch_size: unknown key; did you mean trainer_config.train_batch_size?"
     );
     assert_eq!(trainer("n_embd: 1"), "n_embd: unknown key; did you mean model_config.n_embd?");
+    let group = message("", &["+db=mysql"]);
+    assert!(group.contains("db: unknown key; config groups are not supported"), "{group}");
     assert_eq!(trainer("zzzzzz: 1"), "zzzzzz: unknown key; `ocelli config --help` lists every key");
     assert_eq!(
         message("data_path: x", &[]),

@@ -98,6 +98,9 @@ def main():
     write("hostile/picture_bomb.parquet", bomb, row_group_size=1, compression="zstd", use_dictionary=False)
     bomb = pa.table({"image": images([0]), "caption": pa.array([zeros], pa.binary())})
     write("hostile/caption_bomb.parquet", bomb, compression="zstd", use_dictionary=False)
+    # One row with 20 million nulls for captions.
+    nulls = pa.ListArray.from_arrays(pa.array([0, 20_000_000], pa.int32()), pa.nulls(20_000_000, pa.string()))
+    write("hostile/null_bomb.parquet", pa.table({"image": images([0]), "caption": nulls}))
 
     # Shards and splits.
     for split, first, n, of in (("train", 0, 7, 3), ("validation", 7, 2, 1), ("test", 9, 1, 1)):

@@ -276,6 +276,8 @@ fn bombs_are_not_unpacked() {
         text.contains("column `caption`, row group 0") && text.contains("bytes unpacked, and is refused"),
         "{text}"
     );
+    let text = refused(&fixture("hostile/null_bomb.parquet"));
+    assert!(text.contains("a column claims 20000000 values"), "{text}");
     let set = opened(&fixture("hostile/picture_bomb.parquet"));
     let bad = set.read(0, 4).unwrap_err();
     assert!(bad.reason == "corrupt" && bad.detail.contains("and is refused"), "{bad}");

@@ -3,7 +3,7 @@
 use crate::error::TrainError;
 use crate::settings;
 use crate::sources::Sources;
-use ocelli_config::{CaptionChoice, Config};
+use ocelli_config::{self as config, CaptionChoice, Config};
 use ocelli_data::batch::{Dataset, DatasetError, Lengths, LossMode};
 use ocelli_data::scan::{ContentStats, UnknownCharacter};
 use ocelli_data::source::Source;
@@ -100,14 +100,15 @@ fn count(rows: usize) -> String {
     if rows >= u32::MAX as usize { "any number".into() } else { rows.to_string() }
 }
 
-/// Reads the vocabulary file for a look, if one is named: before data are fetched or read through, which may take long.
+/// Reads the vocabulary file for a look, if data may have to be fetched, which takes long.
 ///
 /// # Errors
 /// If it is missing or no vocabulary.
 pub(crate) fn look_at_vocabulary(c: &Config) -> Result<(), TrainError> {
-    let Some(path) = c.data.vocab_file() else { return Ok(()) };
-    let end = settings::loss_mode(c) == LossMode::Masked;
-    CharTokenizer::from_file(path, end, settings::unknown(c))?;
+    if let (config::Dataset::Coco, Some(path)) = (c.data.dataset, c.data.vocab_file()) {
+        let end = settings::loss_mode(c) == LossMode::Masked;
+        CharTokenizer::from_file(path, end, settings::unknown(c))?;
+    }
     Ok(())
 }
 

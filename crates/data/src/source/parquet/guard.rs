@@ -5,24 +5,38 @@ use bytes::Bytes;
 use parquet::basic::Encoding;
 use parquet::column::page::{Page, PageMetadata, PageReader};
 use parquet::errors::{ParquetError, Result};
+use parquet::file::metadata::ColumnChunkMetaData;
 use parquet::schema::types::ColumnDescPtr;
 
-/// Values in a page, or in a dictionary, at most. Writers end them after some ten thousand.
+/// Values in a dictionary, or in a list of differences, at most. Writers end them after some ten thousand.
 const MOST: u64 = 1 << 21;
+/// Values in a column of a row group, nulls included, beside so many for each of its bytes: a null in a list takes next to
+/// nothing in the file, and all of one row are held together.
+const COLUMN: u64 = 1 << 22;
+const PER_BYTE: u64 = 16;
 
 /// Pages of a column of bytes.
 pub(super) struct Guard<P> {
     pages: P,
     column: ColumnDescPtr,
+    /// Values seen, and the most that may be.
+    values: (u64, u64),
 }
 
 impl<P: PageReader> Guard<P> {
-    pub(super) fn new(pages: P, column: ColumnDescPtr) -> Self {
-        Self { pages, column }
+    /// Pages of a part of a file of `file` bytes.
+    pub(super) fn new(pages: P, chunk: &ColumnChunkMetaData, file: u64) -> Self {
+        let bytes = u64::try_from(chunk.compressed_size()).unwrap_or(file).min(file);
+        let most = COLUMN.saturating_add(bytes.saturating_mul(PER_BYTE));
+        Self { pages, column: chunk.column_descr_ptr(), values: (0, most) }
     }
 
-    fn checked(&self, page: Option<Page>) -> Result<Option<Page>> {
+    fn checked(&mut self, page: Option<Page>) -> Result<Option<Page>> {
         if let Some(page) = &page {
+            if page.is_data_page() {
+                self.values.0 += u64::from(page.num_values());
+                few("a column", self.values.0, self.values.1)?;
+            }
             match page {
                 // Each value has a length of 4 bytes before it.
                 Page::DictionaryPage { buf, num_values, .. } => {
