@@ -37,7 +37,12 @@ impl Hub {
 
     fn command(&self, more: &[&str], variables: &[(&str, &str)]) -> Command {
         let preset = ["train", "--config-name", "coco_train", "data_config.vocab_path=auto", STEPS];
-        let mut command = self.bench.command(&[&preset, TINY, more].concat());
+        self.any(&[&preset, TINY, more].concat(), variables)
+    }
+
+    /// Any command, with this home of the hub and nothing else of it.
+    fn any(&self, args: &[&str], variables: &[(&str, &str)]) -> Command {
+        let mut command = self.bench.command(args);
         for name in
             ["HF_TOKEN", "HF_HUB_CACHE", "HUGGINGFACE_HUB_CACHE", "HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE"]
         {
@@ -93,6 +98,21 @@ fn without_cache_and_server_the_message_says_what_to_do() {
     hub.train(&[], &[]).refused(&parts);
     hub.train(&[], &[("HF_HUB_OFFLINE", "1")]).refused(&["not in the cache", "HF_HUB_OFFLINE forbids"]);
     assert!(!hub.bench.path("runs").exists() && !hub.cache().exists());
+}
+
+#[test]
+fn a_data_set_of_the_hub_can_be_looked_at_before_training() {
+    let server = serve(repository());
+    let hub = Hub::new(server.url());
+    let checked = said(hub.any(&["data", "check", ID, "--json"], &[]).output().unwrap()).done();
+    assert_eq!(checked.out.lines().count(), 1, "a line for each source: {}", checked.out);
+    let found: serde_json::Value = serde_json::from_str(&checked.out).unwrap();
+    let usable = |part: usize| (found["parts"][part]["rows"].clone(), found["parts"][part]["usable"].clone());
+    assert_eq!((usable(0), usable(1)), ((18.into(), 18.into()), (5.into(), 5.into())));
+    assert!(checked.err.contains("hub: fetching"), "{}", checked.err);
+    drop(server);
+    let show = ["data", "show", ID, "--index", "17", "--out", "seen.png"];
+    said(hub.any(&show, &[]).output().unwrap()).done().mentions(&["row 17 of parquet RIW/small-coco"]);
 }
 
 /// The preset names `vocab.txt`, which a folder elsewhere has not.
