@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Measures every figure of the README anew: goldens (with the published size, if PyTorch can be imported), the default
-# run and the long one. Takes about a quarter of an hour on two cores. Runs go to a temporary folder.
+# run, smol's and the long one. Takes about a quarter of an hour on two cores. Runs go to a temporary folder.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 work=$(mktemp -d)
@@ -14,7 +14,7 @@ else
 fi
 cargo test --release -p ocelli-train --test golden_cpu -- --nocapture | grep '^golden'
 cargo build --release
-for preset in shapes shapes_long; do
+for preset in shapes shapes_smol shapes_long; do
     (cd "$work" && time "$OLDPWD/${CARGO_TARGET_DIR:-target}/release/ocelli" train --config-name $preset) |
         grep -E '^(attributes|Validation|done)'
 done

@@ -70,7 +70,7 @@ pub enum Command {
 /// `ocelli train`
 #[derive(Debug, ClapArgs)]
 pub struct Train {
-    /// A built-in configuration (shapes, shapes_long, coco_train, csv_train) or a YAML file
+    /// A built-in configuration (shapes, shapes_long, shapes_smol, coco_train, csv_train) or a YAML file
     #[arg(long, value_name = "NAME|FILE")]
     pub config_name: Option<String>,
     /// A folder that is searched for NAME.yaml first

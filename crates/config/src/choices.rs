@@ -30,6 +30,16 @@ macro_rules! choice {
 }
 
 choice! {
+    /// Which model.
+    Architecture {
+        /// The published captioner: a ViT with a class token, one soft token, a decoder with learned positions.
+        Seemore = "seemore",
+        /// In the manner of SmolVLM: a SigLIP-style tower, groups of patches as tokens, a Llama-style decoder.
+        Smol = "smol",
+    }
+}
+
+choice! {
     /// Where a block's second residual starts.
     Residual {
         /// `x = LN2(x); x = x + FFN(x)`: the published model.

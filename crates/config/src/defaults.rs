@@ -2,13 +2,15 @@
 //! The defaults alone are a valid configuration (a test says so).
 
 use crate::choices::{
-    AmpDtype, CaptionChoice, Dataset, Loss, LrSchedule, Optimizer, Padding, Pixels, Residual, Unknown,
+    AmpDtype, Architecture, CaptionChoice, Dataset, Loss, LrSchedule, Optimizer, Padding, Pixels, Residual,
+    Unknown,
 };
 use crate::types::{DataConfig, ModelConfig, TrainerConfig};
 
 impl Default for ModelConfig {
     fn default() -> Self {
         Self {
+            architecture: Architecture::Seemore,
             num_blks: 3,
             n_embd: 128,
             n_head: 8,
@@ -16,6 +18,13 @@ impl Default for ModelConfig {
             img_size: 96,
             patch_size: 16,
             image_embed_dim: 512,
+            image_n_head: None,
+            image_inner: None,
+            pixel_shuffle: 2,
+            n_kv_head: None,
+            n_inner: None,
+            rope_theta: 10_000.0,
+            tie_weights: true,
             max_positions: 1000,
             dropout: 0.1,
             emb_dropout: 0.1,

@@ -2,8 +2,8 @@
 //! walks this table. A test freezes it, and another compares it with the structs in `types.rs`.
 
 use crate::choices::{
-    Alpha, AmpDtype, CaptionChoice, Dataset, Loss, LrSchedule, Optimizer, Padding, Pixels, ProfilerMode,
-    Residual, Unknown,
+    Alpha, AmpDtype, Architecture, CaptionChoice, Dataset, Loss, LrSchedule, Optimizer, Padding, Pixels,
+    ProfilerMode, Residual, Unknown,
 };
 
 /// What a key may hold, besides `null` where [`Key::nullable`] says so.
@@ -146,14 +146,22 @@ use Interval::{AboveZeroToOne, NotNegative, Positive, ZeroToBelowOne, ZeroToOne}
 /// Every key, group by group, in the order in which they are printed.
 #[rustfmt::skip] // one key, one line
 pub const KEYS: &[Key] = &[
+    word("model_config.architecture", Architecture::NAMES, "Which model: seemore (the published one) or smol (SigLIP-style tower, Llama-style decoder, as in SmolVLM)."),
     int("model_config.num_blks", 1, DEPTH, "Blocks of the vision transformer."),
     int("model_config.n_embd", 1, WIDTH, "Width of the decoder; a multiple of n_head."),
-    int("model_config.n_head", 1, DEPTH, "Attention heads, of the vision transformer and of the decoder."),
+    int("model_config.n_head", 1, DEPTH, "Attention heads, of the decoder and, unless image_n_head is set, of the vision transformer."),
     int("model_config.n_layer", 1, DEPTH, "Blocks of the decoder."),
     int("model_config.img_size", 1, WIDTH, "Side of the square picture in pixels; a multiple of patch_size."),
     int("model_config.patch_size", 1, WIDTH, "Side of a square patch in pixels."),
-    int("model_config.image_embed_dim", 1, WIDTH, "Width of the vision transformer; a multiple of n_head."),
-    int("model_config.max_positions", 2, 1 << 20, "Rows of the decoder's position table; the image takes one, so the longest text is one less."),
+    int("model_config.image_embed_dim", 1, WIDTH, "Width of the vision transformer; a multiple of its heads."),
+    int("model_config.max_positions", 2, 1 << 20, "Rows of the decoder's position table (smol: none, a limit all the same); the image takes one, so the longest text is one less."),
+    int("model_config.image_n_head", 1, DEPTH, "Attention heads of the vision transformer (smol); null: n_head.").or_null(),
+    int("model_config.image_inner", 1, 4 * WIDTH, "Width inside its feed-forward parts (smol); null: 4 x image_embed_dim.").or_null(),
+    int("model_config.pixel_shuffle", 1, DEPTH, "Square groups of so many patches a side become one token (smol); divides img_size / patch_size."),
+    int("model_config.n_kv_head", 1, DEPTH, "Heads of the decoder's keys and values (smol), divides n_head; null: n_head.").or_null(),
+    int("model_config.n_inner", 1, 4 * WIDTH, "Width inside the decoder's feed-forward parts (smol); null: 8/3 x n_embd, rounded up to a multiple of 8.").or_null(),
+    float("model_config.rope_theta", Positive, "Base of the wavelengths of rotary positions (smol), at least 1."),
+    flag("model_config.tie_weights", "The token table is also the head (smol)."),
     float("model_config.dropout", ZeroToBelowOne, "Dropout in decoder blocks and on the projector's output."),
     float("model_config.emb_dropout", ZeroToBelowOne, "Dropout after the vision transformer's positions."),
     float("model_config.blk_dropout", ZeroToBelowOne, "Dropout on attention weights and projection of the vision blocks."),

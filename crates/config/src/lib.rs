@@ -19,6 +19,7 @@ mod overrides;
 mod preset;
 mod print;
 mod resolve;
+mod sizes;
 mod slots;
 mod suggest;
 mod typed;
@@ -27,8 +28,8 @@ mod unread;
 mod yaml;
 
 pub use choices::{
-    Alpha, AmpDtype, CaptionChoice, Dataset, Loss, LrSchedule, Optimizer, Padding, Pixels, ProfilerMode,
-    Residual, Unknown,
+    Alpha, AmpDtype, Architecture, CaptionChoice, Dataset, Loss, LrSchedule, Optimizer, Padding, Pixels,
+    ProfilerMode, Residual, Unknown,
 };
 pub use error::{ConfigErrors, Problem, ProblemKind};
 pub use help::{all_help, help, hint};

@@ -1,13 +1,13 @@
 //! Checks that need more than one key, before anything is allocated. Each message holds the numbers it is
-//! about. A check is left out when one of its keys already has a problem of its own.
+//! about; those of the model's sizes stand in `sizes.rs`. A check is left out when one of
+//! its keys already has a problem of its own.
 
 use std::path::{Component, Path};
 
 use crate::choices::{Dataset, Padding};
-use crate::types::{Config, ModelConfig};
+use crate::sizes;
+use crate::types::Config;
 
-/// Models with more parameters are refused.
-const MAX_PARAMETERS: u128 = 10_000_000_000;
 /// One batch of decoded pictures may take this many bytes.
 const MAX_BATCH_BYTES: u128 = 16 << 30;
 
@@ -19,30 +19,9 @@ pub(crate) struct Failure {
 }
 
 /// A check: the keys it reads, and what it finds.
-type Check = (&'static [&'static str], fn(&Config) -> Option<String>);
+pub(crate) type Check = (&'static [&'static str], fn(&Config) -> Option<String>);
 
 const CHECKS: &[Check] = &[
-    (&["model_config.img_size", "model_config.patch_size"], |c| {
-        multiple(
-            ("img_size", c.model.img_size),
-            ("patch_size", c.model.patch_size),
-            "patches must fill the picture",
-        )
-    }),
-    (&["model_config.image_embed_dim", "model_config.n_head"], |c| {
-        multiple(
-            ("image_embed_dim", c.model.image_embed_dim),
-            ("n_head", c.model.n_head),
-            "every head takes an equal part of the vision width",
-        )
-    }),
-    (&["model_config.n_embd", "model_config.n_head"], |c| {
-        multiple(
-            ("n_embd", c.model.n_embd),
-            ("n_head", c.model.n_head),
-            "every head takes an equal part of the text width",
-        )
-    }),
     (&["model_config.dropout"], |c| below_one("dropout", c.model.dropout)),
     (&["model_config.emb_dropout"], |c| below_one("emb_dropout", c.model.emb_dropout)),
     (&["model_config.blk_dropout"], |c| below_one("blk_dropout", c.model.blk_dropout)),
@@ -59,18 +38,6 @@ const CHECKS: &[Check] = &[
     (&["trainer_config.snapshot_dir"], snapshot_dir),
     (&["trainer_config.max_iters", "data_config.endless"], endless),
     (&["trainer_config.max_iters", "data_config.train_samples", "data_config.dataset"], endless_shapes),
-    (
-        &[
-            "model_config.n_embd",
-            "model_config.num_blks",
-            "model_config.n_layer",
-            "model_config.image_embed_dim",
-            "model_config.img_size",
-            "model_config.patch_size",
-            "model_config.max_positions",
-        ],
-        parameters,
-    ),
     (&["trainer_config.train_batch_size", "model_config.img_size"], |c| {
         batch_bytes("train_batch_size", c.trainer.train_batch_size, c.model.img_size)
     }),
@@ -81,16 +48,12 @@ const CHECKS: &[Check] = &[
 
 /// Every check that fails, except those with a key for which `bad` is true.
 pub(crate) fn failures(config: &Config, bad: impl Fn(&str) -> bool) -> Vec<Failure> {
-    CHECKS
+    sizes::CHECKS
         .iter()
+        .chain(CHECKS)
         .filter(|(keys, _)| !keys.iter().any(|key| bad(key)))
         .filter_map(|(keys, check)| check(config).map(|message| Failure { keys, message }))
         .collect()
-}
-
-fn multiple(whole: (&str, usize), part: (&str, usize), why: &str) -> Option<String> {
-    (!whole.1.is_multiple_of(part.1.max(1)))
-        .then(|| format!("{} {} is not a multiple of {} {}: {why}", whole.0, whole.1, part.0, part.1))
 }
 
 /// Programs compute in 32 bits, and with the complement: one that is 0 there freezes a moment or divides by zero.
@@ -197,14 +160,6 @@ fn endless_shapes(config: &Config) -> Option<String> {
     })
 }
 
-fn parameters(config: &Config) -> Option<String> {
-    // The vocabulary is not known yet; without it the count is the least that the model can have.
-    let count = config.model.parameters(0);
-    (count > MAX_PARAMETERS).then(|| {
-        format!("the model would have {count} parameters, more than the limit of {MAX_PARAMETERS}; make it smaller")
-    })
-}
-
 fn batch_bytes(name: &str, rows: usize, side: usize) -> Option<String> {
     let bytes = rows as u128 * side as u128 * side as u128 * 3;
     (bytes > MAX_BATCH_BYTES).then(|| {
@@ -213,26 +168,6 @@ fn batch_bytes(name: &str, rows: usize, side: usize) -> Option<String> {
              {MAX_BATCH_BYTES}"
         )
     })
-}
-
-impl ModelConfig {
-    /// Number of parameters with a vocabulary of `vocabulary` tokens. Cannot overflow for checked sizes.
-    pub fn parameters(&self, vocabulary: usize) -> u128 {
-        let wide = |x: usize| x as u128;
-        let (vision, text) = (wide(self.image_embed_dim), wide(self.n_embd));
-        // wqkv 3dd, proj dd + d, feed-forward 8dd + 5d, two norms 4d.
-        let block = |d: u128| 12 * d * d + 10 * d;
-        let patch = wide(self.patch_size);
-        let patches = (wide(self.img_size) / patch.max(1)).pow(2);
-        let vision_part = 3 * patch * patch * vision + vision // patch embedding
-            + vision * (patches + 2) // positions with the class token's, class token
-            + wide(self.num_blks) * block(vision)
-            + 2 * vision; // last norm
-        let projector = 4 * vision * vision + 4 * vision + 4 * vision * text + text;
-        let decoder = wide(self.max_positions) * text + wide(self.n_layer) * block(text) + 2 * text;
-        let tokens = wide(vocabulary) * (2 * text + 1); // table, head with bias
-        vision_part + projector + decoder + tokens
-    }
 }
 
 #[cfg(test)]
@@ -265,34 +200,5 @@ mod tests {
         };
         assert_eq!(["snapshots", "a/b", "./a", "..a", "/a/../b"].map(of), [0; 5]);
         assert_eq!(["..", "../a", "a/../../b", "a/.."].map(of), [1; 4]);
-    }
-
-    /// Counted from the shapes of two small reference models in PyTorch.
-    #[test]
-    fn parameters_are_those_of_the_reference() {
-        let mut model = ModelConfig {
-            img_size: 32,
-            patch_size: 8,
-            image_embed_dim: 48,
-            num_blks: 2,
-            n_embd: 32,
-            n_head: 4,
-            n_layer: 2,
-            max_positions: 64,
-            ..ModelConfig::default()
-        };
-        assert_eq!(model.parameters(23), 110_887);
-        model = ModelConfig {
-            img_size: 30,
-            patch_size: 10,
-            image_embed_dim: 40,
-            num_blks: 1,
-            n_embd: 24,
-            n_head: 2,
-            n_layer: 3,
-            max_positions: 40,
-            ..model
-        };
-        assert_eq!(model.parameters(31), 66_567);
     }
 }

@@ -13,15 +13,16 @@ use crate::{suggest, typed};
 const MAX_BYTES: u64 = 1 << 20;
 
 /// Presets that the program holds, so that it needs no files beside it.
-const PRESETS: [(&str, &str); 4] = [
+const PRESETS: [(&str, &str); 5] = [
     ("shapes", include_str!("../../../configs/shapes.yaml")),
     ("shapes_long", include_str!("../../../configs/shapes_long.yaml")),
+    ("shapes_smol", include_str!("../../../configs/shapes_smol.yaml")),
     ("coco_train", include_str!("../../../configs/coco_train.yaml")),
     ("csv_train", include_str!("../../../configs/csv_train.yaml")),
 ];
 
 /// Names of the built-in presets.
-pub const PRESET_NAMES: [&str; 4] = [PRESETS[0].0, PRESETS[1].0, PRESETS[2].0, PRESETS[3].0];
+pub const PRESET_NAMES: [&str; 5] = [PRESETS[0].0, PRESETS[1].0, PRESETS[2].0, PRESETS[3].0, PRESETS[4].0];
 
 /// What the command line asks for.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::choices::{
-    Alpha, AmpDtype, CaptionChoice, Dataset, Loss, LrSchedule, Optimizer, Padding, Pixels, ProfilerMode,
-    Residual, Unknown,
+    Alpha, AmpDtype, Architecture, CaptionChoice, Dataset, Loss, LrSchedule, Optimizer, Padding, Pixels,
+    ProfilerMode, Residual, Unknown,
 };
 
 /// Everything one run depends on.
@@ -31,11 +31,13 @@ pub struct Config {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ModelConfig {
+    /// Which model these sizes are of.
+    pub architecture: Architecture,
     /// Blocks of the vision transformer.
     pub num_blks: usize,
     /// Width of the decoder; a multiple of `n_head`.
     pub n_embd: usize,
-    /// Attention heads, of the vision transformer and of the decoder.
+    /// Attention heads, of the decoder and, unless `image_n_head` is set, of the vision transformer.
     pub n_head: usize,
     /// Blocks of the decoder.
     pub n_layer: usize,
@@ -43,9 +45,23 @@ pub struct ModelConfig {
     pub img_size: usize,
     /// Side of a square patch, in pixels.
     pub patch_size: usize,
-    /// Width of the vision transformer; a multiple of `n_head`.
+    /// Width of the vision transformer; a multiple of its heads.
     pub image_embed_dim: usize,
-    /// Rows of the decoder's position table: the longest text is one less (the image takes one).
+    /// Attention heads of the vision transformer (smol); see [`ModelConfig::image_heads`].
+    pub image_n_head: Option<usize>,
+    /// Width inside the vision transformer's feed-forward parts (smol); see [`ModelConfig::image_inner_width`].
+    pub image_inner: Option<usize>,
+    /// Patches along a side of a group that becomes one token (smol).
+    pub pixel_shuffle: usize,
+    /// Heads of the decoder's keys and values (smol); see [`ModelConfig::kv_heads`].
+    pub n_kv_head: Option<usize>,
+    /// Width inside the decoder's feed-forward parts (smol); see [`ModelConfig::inner_width`].
+    pub n_inner: Option<usize>,
+    /// Base of the wavelengths of the rotary positions (smol).
+    pub rope_theta: f64,
+    /// The token table is also the head (smol).
+    pub tie_weights: bool,
+    /// The longest text and one more for the image; rows of the decoder's position table, where it has one.
     pub max_positions: usize,
     /// Dropout in decoder blocks and on the projector's output, in [0, 1).
     pub dropout: f64,

@@ -1,7 +1,7 @@
-//! Keys that only the other datasets read. What a user sets there would be ignored in silence: a path to data is
-//! refused, the rest is said once.
+//! Keys that only other datasets, or the other architecture, read. What a user sets there would be ignored in silence:
+//! a path to data is refused, the rest is said once.
 
-use crate::choices::Dataset;
+use crate::choices::{Architecture, Dataset};
 use crate::error::{Problem, ProblemKind};
 use crate::keys::{Key, index};
 use crate::node::Node;
@@ -45,6 +45,31 @@ const UNREAD: [Unread; 4] = [
     ),
 ];
 
+/// Keys of the model that one architecture alone reads.
+const OF_ARCHITECTURE: [(Architecture, &[&str]); 2] = [
+    (
+        Architecture::Seemore,
+        &[
+            "model_config.dropout",
+            "model_config.emb_dropout",
+            "model_config.blk_dropout",
+            "model_config.residual",
+        ],
+    ),
+    (
+        Architecture::Smol,
+        &[
+            "model_config.image_n_head",
+            "model_config.image_inner",
+            "model_config.pixel_shuffle",
+            "model_config.n_kv_head",
+            "model_config.n_inner",
+            "model_config.rope_theta",
+            "model_config.tie_weights",
+        ],
+    ),
+];
+
 /// The problem of a path to data that would never be opened. `bad` keys have problems of their own.
 pub(crate) fn data_path(
     config: &Config,
@@ -65,16 +90,25 @@ pub(crate) fn data_path(
     Some(Problem { origin: origin.clone(), key: Some(key.into()), kind: ProblemKind::Conflict(what) })
 }
 
-/// A line for each reason why keys that the user `set` have no effect on the dataset.
+/// Keys that the user `set` and that are among these, one after another; `None` if there are none.
+fn idle(set: &[&Key], keys: &[&str]) -> Option<String> {
+    let idle: Vec<&str> = set.iter().map(|key| key.path).filter(|path| keys.contains(path)).collect();
+    (!idle.is_empty()).then(|| idle.join(", "))
+}
+
+/// A line for each reason why keys that the user `set` have no effect on the dataset or the model.
 pub(crate) fn notices(config: &Config, set: &[&Key]) -> Vec<String> {
     let dataset = config.data.dataset;
     let of_dataset = UNREAD.iter().filter(|(_, datasets, _)| datasets.contains(&dataset));
     let line = |(keys, _, remedy): &Unread| {
-        let idle: Vec<&str> = set.iter().map(|key| key.path).filter(|path| keys.contains(path)).collect();
-        (!idle.is_empty())
-            .then(|| format!("without effect on dataset {dataset}: {}; {remedy}", idle.join(", ")))
+        Some(format!("without effect on dataset {dataset}: {}; {remedy}", idle(set, keys)?))
     };
-    of_dataset.filter_map(line).collect()
+    let architecture = config.model.architecture;
+    let of_others = OF_ARCHITECTURE.iter().filter(|(of, _)| *of != architecture).filter_map(|(of, keys)| {
+        let keys = idle(set, keys)?;
+        Some(format!("without effect on model_config.architecture={architecture}: {keys}; {of} reads them"))
+    });
+    of_dataset.filter_map(line).chain(of_others).collect()
 }
 
 #[cfg(test)]
@@ -91,5 +125,9 @@ mod tests {
             assert!(index(key).is_some(), "{key}");
             assert!(seen.insert((key, dataset)), "{key} {dataset}");
         }
+        OF_ARCHITECTURE
+            .iter()
+            .flat_map(|(_, keys)| *keys)
+            .for_each(|key| assert!(index(key).is_some(), "{key}"));
     }
 }

@@ -41,14 +41,14 @@ fn what_is_not_there_is_said_with_what_is() {
     assert_eq!(
         from(None, "shaps").unwrap_err(),
         "there is no preset and no file shaps; did you mean shapes?; \
-         presets: shapes, shapes_long, coco_train and csv_train"
+         presets: shapes, shapes_long, shapes_smol, coco_train and csv_train"
     );
     let shown = folder.path().display();
     assert_eq!(
         from(Some(folder.path()), "x").unwrap_err(),
         format!(
             "neither {shown} nor the presets have a configuration x; \
-             presets: shapes, shapes_long, coco_train and csv_train"
+             presets: shapes, shapes_long, shapes_smol, coco_train and csv_train"
         )
     );
     let gone = folder.path().join("gone");

@@ -142,7 +142,7 @@ fn large_head(run: &dyn Fn(&str, Op, Inputs), n: usize, c: usize, v: usize) {
     run(&format!("{n}x{v}"), CrossEntropyGrad.into(), [logits, vec![row, one]].concat());
 }
 
-/// What a Llama-style block has beside its products.
+/// What a decoder's block with rotary positions has beside its products.
 fn decoder(run: &dyn Fn(&str, Op, Inputs), rows: usize, c: usize) {
     let (x, col, row) = (normal(&[rows, c]), normal(&[c]), (TensorType::f32([rows]), Fill::Range(0.5, 1.0)));
     let what = format!("{rows}x{c}");

@@ -68,6 +68,39 @@ fn every_rust_file_is_tidy() {
     assert!(complaints.is_empty(), "\n{}", complaints.join("\n"));
 }
 
+/// The names of the models: what stands beside the layers in `crates/models/src`.
+fn model_names() -> Vec<String> {
+    let names = fs::read_dir(root().join("crates/models/src")).unwrap().map(|entry| {
+        let path = entry.unwrap().path();
+        path.file_stem().unwrap().to_string_lossy().into_owned()
+    });
+    names.filter(|name| !["lib", "nn", "shapes"].contains(&name.as_str())).collect()
+}
+
+/// The lines of a file that name a model, whatever the case of the letters.
+fn naming<'a>(text: &'a str, names: &[String]) -> Vec<&'a str> {
+    let named = |line: &&str| names.iter().any(|name| line.to_lowercase().contains(name));
+    text.lines().filter(named).collect()
+}
+
+#[test]
+fn no_op_pass_or_kernel_knows_a_model() {
+    let names = model_names();
+    assert!(names.contains(&"seemore".into()) && names.len() > 2, "{names:?}");
+    let mut files = Vec::new();
+    for name in ["ir", "passes", "cpu"] {
+        rust_files(&root().join("crates").join(name), &mut files);
+        files.push(root().join("crates").join(name).join("Cargo.toml"));
+    }
+    let mut complaints = Vec::new();
+    for file in files {
+        let text = fs::read_to_string(&file).unwrap();
+        let found = naming(&text, &names).into_iter().map(|line| format!("{}: {line}", file.display()));
+        complaints.extend(found);
+    }
+    assert!(complaints.is_empty(), "\n{}", complaints.join("\n"));
+}
+
 #[test]
 fn the_map_names_files_that_exist() {
     let path = root().join("ARCHITECTURE.md");
@@ -92,6 +125,7 @@ fn the_checks_can_fail() {
     assert!(untidy("//! Fine.\nfn f() {}\n").is_empty());
     let bad = format!("fn f() {{ todo!{}) }}\n", '(') + &"\n".repeat(MAX_LINES);
     assert_eq!(untidy(&bad).len(), 3);
+    assert_eq!(naming("a decoder\nof a SeeMore kind", &["seemore".into()]), ["of a SeeMore kind"]);
     let text = "`ir/src/lib.rs`, `ops/<op>.rs`, `*.rs`, `.rs`, `a b.md`, `train`, `CHANGELOG.md`";
     assert_eq!(named_files(text), ["ir/src/lib.rs", "CHANGELOG.md"]);
 }

@@ -50,7 +50,7 @@ pub fn restore(
     let slots: Vec<(SlotId, Spec)> =
         saved(engine.spec()).filter(|(_, s)| kinds(s.kind)).map(|(id, s)| (id, spec(s))).collect();
     let wanted: Vec<Spec> = slots.iter().map(|(_, s)| s.clone()).collect();
-    if let Some(why) = sizes::differences(&wanted, &snapshot.tensors) {
+    if let Some(why) = sizes::differences(engine.model(), &wanted, &snapshot.tensors) {
         return Err(refused(path, why));
     }
     let ours = |t: &&Tensor<'_>| wanted.iter().any(|w| w.name == t.name);

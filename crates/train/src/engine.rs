@@ -108,13 +108,14 @@ impl Engine {
     /// If the model cannot be built or the memory cannot be had.
     pub fn new(
         executor: Arc<dyn Executor>,
-        model: impl Model + 'static,
+        model: impl Into<Box<dyn Model>>,
         optimizer: Option<Optimizer>,
         seed: u64,
         captions: Captions,
     ) -> Result<Self, EngineError> {
+        let model = model.into();
         let captions = Captions { positions: captions.positions.clamp(2, model.max_places()), ..captions };
-        let make = Make { model: Box::new(model), optimizer, options: Options::default(), captions };
+        let make = Make { model, optimizer, options: Options::default(), captions };
         // Building one program of each kind names every slot; other sizes add none.
         let mut spec = StateSpec::default();
         let small = Size { batch: 1, text: 1 };

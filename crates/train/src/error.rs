@@ -12,7 +12,7 @@ use ocelli_data::source::{BadSample, SourceError};
 use ocelli_data::split::SplitError;
 use ocelli_data::text::count;
 use ocelli_data::tokenizer::TokenizerError;
-use ocelli_models::seemore::SizeError;
+use ocelli_models::SizeError;
 use std::path::PathBuf;
 use thiserror::Error;
 

@@ -5,7 +5,7 @@
 use crate::error::TrainError;
 use crate::snapshot::{self, DType, Tensor};
 use crate::trained::Trained;
-use ocelli_config::Residual;
+use ocelli_config::{Architecture, Residual};
 use ocelli_ir::SlotKind;
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -39,8 +39,9 @@ pub fn torch_names(model: &Trained, out: &Path) -> Result<Exported, TrainError> 
     }
     snapshot::save_plain(out, &tensors, about(model))?;
     let weights = tensors.iter().map(|t| t.bytes.len() / DType::F32.size()).sum();
-    let note = (model.config.model.residual != Residual::Published).then(|| {
-        let residual = model.config.model.residual;
+    let (architecture, residual) = (model.config.model.architecture, model.config.model.residual);
+    let other = architecture == Architecture::Seemore && residual != Residual::Published;
+    let note = other.then(|| {
         format!(
             "the blocks of this model are not the published ones (model_config.residual={residual}): the published code \
              loads the weights and computes something else with them"

@@ -6,8 +6,10 @@ use ocelli_config::{Config, ModelConfig};
 use ocelli_data::batch::{LossMode, Padding};
 use ocelli_data::image::{AlphaMode, DecodeOptions};
 use ocelli_data::tokenizer::UnknownPolicy;
+use ocelli_models::Model;
 use ocelli_models::nn::Residual;
 use ocelli_models::seemore::SeemoreConfig;
+use ocelli_models::smol::SmolConfig;
 
 /// Batches read ahead.
 pub(crate) const AHEAD: usize = 4;
@@ -16,7 +18,35 @@ pub(crate) const AHEAD: usize = 4;
 pub const SIDE_BY_SIDE: usize = 16;
 
 /// The model of a configuration and a vocabulary.
-pub fn model(c: &ModelConfig, vocab_size: usize) -> SeemoreConfig {
+pub fn model(c: &ModelConfig, vocab_size: usize) -> Box<dyn Model> {
+    match c.architecture {
+        config::Architecture::Seemore => seemore(c, vocab_size).into(),
+        config::Architecture::Smol => smol(c, vocab_size).into(),
+    }
+}
+
+fn smol(c: &ModelConfig, vocab_size: usize) -> SmolConfig {
+    SmolConfig {
+        img_size: c.img_size,
+        patch_size: c.patch_size,
+        image_embed_dim: c.image_embed_dim,
+        image_n_head: c.image_heads(),
+        image_inner: c.image_inner_width(),
+        num_blks: c.num_blks,
+        pixel_shuffle: c.pixel_shuffle,
+        n_embd: c.n_embd,
+        n_head: c.n_head,
+        n_kv_head: c.kv_heads(),
+        n_inner: c.inner_width(),
+        n_layer: c.n_layer,
+        vocab_size,
+        max_positions: c.max_positions,
+        rope_theta: c.rope_theta,
+        tie_weights: c.tie_weights,
+    }
+}
+
+fn seemore(c: &ModelConfig, vocab_size: usize) -> SeemoreConfig {
     SeemoreConfig {
         img_size: c.img_size,
         patch_size: c.patch_size,

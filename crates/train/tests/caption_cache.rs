@@ -11,6 +11,7 @@ use ocelli_ir::{DType, Graph, SlotKind, TensorType};
 use ocelli_models::Model;
 use ocelli_models::nn::{Context, Mode, Residual};
 use ocelli_models::seemore::SeemoreConfig;
+use ocelli_models::smol::SmolConfig;
 use ocelli_testkit::host::floats;
 use ocelli_testkit::tolerance::{Kind, f32_bound, relative_difference};
 use ocelli_train::engine::{Captions, Engine};
@@ -43,7 +44,7 @@ fn whole(engine: &Engine, pixels: &Tensor<f64>, ids: &[u32]) -> Vec<f64> {
     let tokens = g.input("tokens", TensorType::u32([ROWS, TEXT]));
     let pictures = g.one(NormalizePixels::IMAGENET, &[images]).unwrap();
     let mut cx = Context::new(&mut g, &mut spec, Mode::Eval);
-    let logits = MODEL.logits(&mut cx, pictures, tokens).unwrap();
+    let logits = engine.model().logits(&mut cx, pictures, tokens).unwrap();
     g.output("logits", logits);
     let mut state: RefState<f64> = HashMap::new();
     for (id, slot) in engine.spec().iter().filter(|(_, s)| s.kind == SlotKind::Parameter) {
@@ -54,18 +55,43 @@ fn whole(engine: &Engine, pixels: &Tensor<f64>, ids: &[u32]) -> Vec<f64> {
     evaluate(&g, &inputs, &mut state).unwrap()[0].as_real().to_vec()
 }
 
+const SMOL: SmolConfig = SmolConfig {
+    img_size: 16,
+    patch_size: 4,
+    image_embed_dim: 24,
+    image_n_head: 3,
+    image_inner: 20,
+    num_blks: 1,
+    pixel_shuffle: 2,
+    n_embd: 16,
+    n_head: 4,
+    n_kv_head: 2,
+    n_inner: 24,
+    n_layer: 2,
+    vocab_size: 11,
+    max_positions: 9,
+    rope_theta: 100.0,
+    tie_weights: false,
+};
+
 #[test]
 fn cached_decoding_equals_the_whole_model() {
+    check(MODEL);
+    check(SMOL);
+    check(SmolConfig { tie_weights: true, ..SMOL });
+}
+
+fn check(model: impl Into<Box<dyn Model>>) {
     let executor = Arc::new(CpuExecutor::new(Some(2)).unwrap());
     assert_eq!(executor.target().name(), "cpu");
     let mut engine =
-        Engine::new(executor, MODEL, None, 5, Captions { side_by_side: ROWS, positions: 9 }).unwrap();
+        Engine::new(executor, model, None, 5, Captions { side_by_side: ROWS, positions: 9 }).unwrap();
     let mut g = Gen::new(4);
     let pixels = g.tensor::<f64>(&TensorType::new(DType::U8, [ROWS, 16, 16, 3]), Fill::Below(256));
     let ids = g.tensor::<f64>(&TensorType::u32([ROWS, TEXT]), Fill::Below(11)).as_u32().to_vec();
     let Data::U8(bytes) = &pixels.data else { panic!("pixels are bytes") };
     let want = whole(&engine, &pixels, &ids);
-    let vocab = MODEL.vocab_size;
+    let vocab = engine.model().vocab_size();
     let wanted = |position: usize| -> Vec<f64> {
         (0..ROWS).flat_map(|b| want[(b * (TEXT + 1) + position) * vocab..][..vocab].to_vec()).collect()
     };

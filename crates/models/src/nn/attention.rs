@@ -78,7 +78,7 @@ pub fn self_attention(
 }
 
 /// Keys and values to attend to, and their valid lengths, after the cache has been brought up to date.
-fn cached(
+pub(super) fn cached(
     cx: &mut Context<'_>,
     k: Value,
     v: Value,

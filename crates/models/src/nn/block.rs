@@ -1,6 +1,6 @@
 //! A transformer block, in the published form and in the standard one.
 
-use super::{Context, KvCache, SelfAttention, layer_norm, mlp, self_attention};
+use super::{Context, EPS, KvCache, SelfAttention, layer_norm, mlp, self_attention};
 use ocelli_ir::{GraphError, Value};
 
 /// Where the second residual connection starts.
@@ -29,10 +29,10 @@ pub struct BlockConfig {
 #[track_caller]
 pub fn block(cx: &mut Context<'_>, x: Value, c: &BlockConfig, cache: &KvCache) -> Result<Value, GraphError> {
     let width = c.attention.width;
-    let normed = cx.scoped("ln1", |cx| layer_norm(cx, x, width))?;
+    let normed = cx.scoped("ln1", |cx| layer_norm(cx, x, width, EPS))?;
     let attended = cx.scoped("attn", |cx| self_attention(cx, normed, &c.attention, cache))?;
     let x = cx.g.add(x, attended)?;
-    let normed = cx.scoped("ln2", |cx| layer_norm(cx, x, width))?;
+    let normed = cx.scoped("ln2", |cx| layer_norm(cx, x, width, EPS))?;
     let fed = cx.scoped("ffn", |cx| mlp(cx, normed, width, 4 * width, width))?;
     let residual = if c.residual == Residual::Published { normed } else { x };
     cx.g.add(residual, fed)

@@ -3,9 +3,11 @@
 mod attention;
 mod block;
 mod context;
+mod grouped;
 mod linear;
 
 pub use attention::{KvCache, SelfAttention, self_attention};
 pub use block::{BlockConfig, Residual, block};
 pub use context::{Context, DropoutKeys, Mode};
-pub use linear::{embedding, layer_norm, linear, mlp};
+pub use grouped::{Angles, GroupedAttention, grouped_attention};
+pub use linear::{EPS, embedding, layer_norm, linear, mlp, patch_embedding, rms_norm};

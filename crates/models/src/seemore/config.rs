@@ -1,7 +1,7 @@
 //! The sizes of a seemore model, and which of them are possible.
 
 use crate::nn::Residual;
-use std::fmt;
+use crate::shapes::{Shapes, SizeError, Sizes, known};
 
 /// Sizes and dropout rates.
 #[derive(Clone, Debug, PartialEq)]
@@ -34,55 +34,35 @@ pub struct SeemoreConfig {
     pub residual: Residual,
 }
 
-/// Sizes that no model can have.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SizeError(pub String);
-
-impl fmt::Display for SizeError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl std::error::Error for SizeError {}
-
 impl SeemoreConfig {
     /// Number of patches of a picture.
     pub fn patches(&self) -> usize {
         (self.img_size / self.patch_size).pow(2)
     }
 
-    /// Checks that the sizes go together, before anything is built.
-    ///
-    /// # Errors
-    /// Names both numbers that do not.
-    pub fn check(&self) -> Result<(), SizeError> {
-        let positive = [
-            ("img_size", self.img_size),
-            ("patch_size", self.patch_size),
-            ("image_embed_dim", self.image_embed_dim),
-            ("n_embd", self.n_embd),
-            ("n_head", self.n_head),
-            ("vocab_size", self.vocab_size),
-        ];
-        if let Some((name, _)) = positive.iter().find(|(_, n)| *n == 0) {
-            return Err(SizeError(format!("{name} is 0, it must be at least 1")));
-        }
-        for (whole, part, a, b) in [
-            ("img_size", "patch_size", self.img_size, self.patch_size),
-            ("image_embed_dim", "n_head", self.image_embed_dim, self.n_head),
-            ("n_embd", "n_head", self.n_embd, self.n_head),
-        ] {
-            if a % b != 0 {
-                return Err(SizeError(format!("{whole} {a} is not a multiple of {part} {b}")));
-            }
-        }
-        if self.max_positions < 2 {
-            return Err(SizeError(format!(
-                "max_positions {} leaves no room for a token behind the picture",
-                self.max_positions
-            )));
-        }
-        Ok(())
+    /// See [`crate::Model::check`].
+    pub(super) fn check_sizes(&self) -> Result<(), SizeError> {
+        let [img, patch] = [("img_size", self.img_size), ("patch_size", self.patch_size)];
+        let [vision, text] = [("image_embed_dim", self.image_embed_dim), ("n_embd", self.n_embd)];
+        let heads = ("n_head", self.n_head);
+        SizeError::unless_positive(&[img, patch, vision, text, heads, ("vocab_size", self.vocab_size)])?;
+        SizeError::unless_multiples(&[[img, patch], [vision, heads], [text, heads]])?;
+        SizeError::unless_room(self.max_positions)
+    }
+
+    /// See [`crate::Model::told`].
+    pub(super) fn told_sizes(shapes: &Shapes<'_>) -> Sizes {
+        let patch = shapes.extent("vision_encoder.patch_embedding.conv.weight", 2);
+        let patches = shapes.extent("vision_encoder.pos_embedding", 1).map(|n| n.saturating_sub(1));
+        known([
+            ("image_embed_dim", shapes.extent("vision_encoder.cls_token", 2)),
+            ("patch_size", patch),
+            ("img_size", Shapes::side(patches, patch)),
+            ("vocab_size", shapes.extent("decoder.token_embedding_table.weight", 0)),
+            ("n_embd", shapes.extent("decoder.token_embedding_table.weight", 1)),
+            ("max_positions", shapes.extent("decoder.position_embedding_table.weight", 0)),
+            ("num_blks", shapes.blocks("vision_encoder.blocks.")),
+            ("n_layer", shapes.blocks("decoder.blocks.")),
+        ])
     }
 }

@@ -2,7 +2,7 @@
 
 use super::SeemoreConfig;
 use super::projector::projector;
-use crate::nn::{BlockConfig, Context, KvCache, SelfAttention, block, embedding, layer_norm, linear};
+use crate::nn::{BlockConfig, Context, EPS, KvCache, SelfAttention, block, embedding, layer_norm, linear};
 use ocelli_ir::ops::{Broadcast, Increment};
 use ocelli_ir::{GraphError, Init, Value};
 
@@ -72,6 +72,6 @@ fn blocks(cx: &mut Context<'_>, c: &SeemoreConfig, x: Value, cache: &KvCache) ->
 
 /// Last norm and head: `[.., n_embd] -> [.., vocab]`.
 fn head(cx: &mut Context<'_>, c: &SeemoreConfig, x: Value) -> Result<Value, GraphError> {
-    let x = cx.scoped("ln_f", |cx| layer_norm(cx, x, c.n_embd))?;
+    let x = cx.scoped("ln_f", |cx| layer_norm(cx, x, c.n_embd, EPS))?;
     cx.scoped("lm_head", |cx| linear(cx, x, c.n_embd, c.vocab_size, true))
 }

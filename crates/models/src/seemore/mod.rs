@@ -11,10 +11,10 @@ mod decoder;
 mod projector;
 mod vit;
 
-pub use config::{SeemoreConfig, SizeError};
+pub use config::SeemoreConfig;
 
-use crate::Model;
 use crate::nn::{Context, KvCache};
+use crate::{Model, Scores, Shapes, SizeError, Sizes};
 use ocelli_ir::{GraphError, Value};
 
 /// Features of pictures f32 `[B, S, S, 3]` (normalised): `[B, image_embed_dim]`.
@@ -23,6 +23,12 @@ use ocelli_ir::{GraphError, Value};
 /// If the picture is not of the configured size.
 pub fn image_features(cx: &mut Context<'_>, c: &SeemoreConfig, pictures: Value) -> Result<Value, GraphError> {
     cx.scoped("vision_encoder", |cx| vit::vit(cx, c, pictures))
+}
+
+impl From<SeemoreConfig> for Box<dyn Model> {
+    fn from(model: SeemoreConfig) -> Self {
+        Box::new(model)
+    }
 }
 
 impl Model for SeemoreConfig {
@@ -38,9 +44,18 @@ impl Model for SeemoreConfig {
         self.max_positions
     }
 
-    fn logits(&self, cx: &mut Context<'_>, pictures: Value, tokens: Value) -> Result<Value, GraphError> {
+    fn check(&self) -> Result<(), SizeError> {
+        self.check_sizes()
+    }
+
+    fn told(&self, shapes: &Shapes<'_>) -> Sizes {
+        Self::told_sizes(shapes)
+    }
+
+    fn scores(&self, cx: &mut Context<'_>, pictures: Value, tokens: Value) -> Result<Scores, GraphError> {
         let features = image_features(cx, self, pictures)?;
-        cx.scoped("decoder", |cx| decoder::full(cx, self, features, tokens, None, &KvCache::None))
+        let full = |cx: &mut _| decoder::full(cx, self, features, tokens, None, &KvCache::None);
+        Ok(Scores::Logits(cx.scoped("decoder", full)?))
     }
 
     fn prefill(

@@ -1,14 +1,16 @@
 //! The vision tower: patches, CLS token, learned positions, blocks without mask, LayerNorm of the CLS row.
 
 use super::SeemoreConfig;
-use crate::nn::{BlockConfig, Context, KvCache, SelfAttention, block, layer_norm};
-use ocelli_ir::ops::{Broadcast, Patchify};
+use crate::nn::{BlockConfig, Context, EPS, KvCache, SelfAttention, block, layer_norm, patch_embedding};
+use ocelli_ir::ops::Broadcast;
 use ocelli_ir::{GraphError, Init, Value};
 
 /// f32 `[B, S, S, 3] -> [B, image_embed_dim]`.
 pub(super) fn vit(cx: &mut Context<'_>, c: &SeemoreConfig, pictures: Value) -> Result<Value, GraphError> {
     let (b, d, p) = (cx.g.shape(pictures)[0], c.image_embed_dim, c.patches());
-    let patches = cx.scoped("patch_embedding", |cx| patch_embedding(cx, c, pictures))?;
+    let patches = cx.scoped("patch_embedding.conv", |cx| {
+        patch_embedding(cx, pictures, c.patch_size, c.image_embed_dim)
+    })?;
     let cls = cx.param("cls_token", &[1, 1, d], Init::Zeros)?;
     let cls = cx.g.one(Broadcast { shape: [b, 1, d].into() }, &[cls])?;
     let x = cx.g.concat(&[cls, patches], 1)?;
@@ -22,19 +24,5 @@ pub(super) fn vit(cx: &mut Context<'_>, c: &SeemoreConfig, pictures: Value) -> R
     }
     let cls = cx.g.slice(x, 1, 0, 1)?;
     let cls = cx.g.reshape(cls, [b, d])?;
-    cx.scoped("layer_norm", |cx| layer_norm(cx, cls, d))
-}
-
-/// `[B, S, S, 3] -> [B, patches, D]`: a convolution whose stride is its size, as one matrix product. The weight
-/// keeps the convolution's shape `[D, 3, p, p]`.
-fn patch_embedding(cx: &mut Context<'_>, c: &SeemoreConfig, pictures: Value) -> Result<Value, GraphError> {
-    let rows = cx.g.one(Patchify { patch: c.patch_size }, &[pictures])?;
-    let (d, p) = (c.image_embed_dim, c.patch_size);
-    cx.scoped("conv", |cx| {
-        let init = Init::Uniform { bound: ((3 * p * p) as f64).sqrt().recip() };
-        let weight = cx.param("weight", &[d, 3, p, p], init)?;
-        let bias = cx.param("bias", &[d], init)?;
-        let weight = cx.g.reshape(weight, [d, 3 * p * p])?;
-        cx.g.linear(rows, weight, Some(bias))
-    })
+    cx.scoped("layer_norm", |cx| layer_norm(cx, cls, d, EPS))
 }

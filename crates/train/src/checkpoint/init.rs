@@ -8,6 +8,7 @@ use ocelli_config::{Config, ModelConfig};
 use ocelli_data::text::count;
 use ocelli_data::tokenizer::{self, Tokenizer};
 use ocelli_ir::SlotKind;
+use serde_json::Value;
 use std::path::Path;
 
 /// Where the weights came from.
@@ -64,15 +65,17 @@ fn same_vocabulary(path: &Path, meta: &Meta, tokenizer: &dyn Tokenizer) -> Resul
     Err(refused(path, why))
 }
 
-/// What no shape tells: with other heads or residuals the same weights are another model.
+/// Settings that no shape tells: with others the same weights are another model.
+const UNTOLD: [&str; 5] = ["n_head", "residual", "n_kv_head", "image_n_head", "rope_theta"];
+
 fn unlike(meta: &Meta, now: &ModelConfig) -> Option<String> {
     let before: Config = ocelli_config::load_stored("its configuration", &meta.config, &[]).ok()?.config;
-    let mut lines = Vec::new();
-    if before.model.n_head != now.n_head {
-        lines.push(format!("model_config.n_head was {}, is {}", before.model.n_head, now.n_head));
-    }
-    if before.model.residual != now.residual {
-        lines.push(format!("model_config.residual was {}, is {}", before.model.residual, now.residual));
-    }
+    let [before, now] = [serde_json::to_value(&before.model), serde_json::to_value(now)];
+    let (before, now) = (before.ok()?, now.ok()?);
+    let differ = UNTOLD.iter().filter(|key| before[**key] != now[**key]);
+    let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+    let line =
+        |key: &&str| format!("model_config.{key} was {}, is {}", text(&before[*key]), text(&now[*key]));
+    let lines: Vec<String> = differ.map(line).collect();
     (!lines.is_empty()).then(|| format!("the weights were trained in another model: {}", lines.join("; ")))
 }

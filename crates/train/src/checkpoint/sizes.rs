@@ -2,67 +2,42 @@
 //! differ, whoever wrote it.
 
 use crate::snapshot::{Spec, Tensor};
-use std::collections::BTreeMap;
+use ocelli_models::{Model, Shapes};
 
-/// What the sizes are called in messages, the way of a picture through the model.
+/// What the vocabulary is called in messages.
 const VOCABULARY: &str = "the vocabulary (data_config.vocab_path, data_config.loss)";
 
-/// The sizes that differ between the model and a file, a line each; `None` if none does.
-pub(super) fn differences(model: &[Spec], file: &[Tensor<'_>]) -> Option<String> {
-    let here = sizes(|name| model.iter().find(|s| s.name == name).map(|s| &s.shape[..]), names(model));
-    let there = sizes(
-        |name| file.iter().find(|t| t.name == name).map(|t| &t.shape[..]),
-        file.iter().map(|t| t.name.as_str()),
-    );
-    let lines: Vec<String> = here
-        .iter()
-        .filter_map(|(key, here)| Some((key, here, there.get(key)?)))
+/// The sizes that differ between the model, whose parameters are `ours`, and a file, a line each; `None` if none does.
+pub(super) fn differences(model: &dyn Model, ours: &[Spec], file: &[Tensor<'_>]) -> Option<String> {
+    let here: Shapes<'_> = ours.iter().map(|s| (s.name.as_str(), &s.shape[..])).collect();
+    let there: Shapes<'_> = file.iter().map(|t| (t.name.as_str(), &t.shape[..])).collect();
+    let there = model.told(&there);
+    let lines: Vec<String> = model
+        .told(&here)
+        .into_iter()
+        .filter_map(|(name, here)| Some((name, here, there.iter().find(|(other, _)| *other == name)?.1)))
         .filter(|(_, here, there)| here != there)
-        .map(|(key, here, there)| format!("\n  {key} is {here} here, {there} in the file"))
+        .map(|(name, here, there)| format!("\n  {} is {here} here, {there} in the file", key(name)))
         .collect();
     (!lines.is_empty())
         .then(|| format!("the model in it has other sizes:{}\nSet them as in the file", lines.concat()))
 }
 
-fn names(model: &[Spec]) -> impl Iterator<Item = &str> {
-    model.iter().map(|s| s.name.as_str())
-}
-
-/// The sizes that the shapes tell, by the key that sets each.
-fn sizes<'a>(
-    shape: impl Fn(&str) -> Option<&'a [usize]>,
-    names: impl Iterator<Item = &'a str>,
-) -> BTreeMap<&'static str, usize> {
-    let mut found = BTreeMap::new();
-    let extent = |name: &str, axis: usize| shape(name).and_then(|s| s.get(axis).copied());
-    let mut set = |key: &'static str, size: Option<usize>| found.extend(size.map(|size| (key, size)));
-    set("model_config.image_embed_dim", extent("vision_encoder.cls_token", 2));
-    let patch = extent("vision_encoder.patch_embedding.conv.weight", 2);
-    set("model_config.patch_size", patch);
-    let patches = extent("vision_encoder.pos_embedding", 1).map(|n| n.saturating_sub(1));
-    set("model_config.img_size", patches.zip(patch).and_then(|(n, side)| n.isqrt().checked_mul(side)));
-    set(VOCABULARY, extent("decoder.token_embedding_table.weight", 0));
-    set("model_config.n_embd", extent("decoder.token_embedding_table.weight", 1));
-    set("model_config.max_positions", extent("decoder.position_embedding_table.weight", 0));
-    let (mut vision, mut text) = (None, None);
-    for name in names {
-        vision = vision.max(block(name, "vision_encoder.blocks."));
-        text = text.max(block(name, "decoder.blocks."));
-    }
-    set("model_config.num_blks", vision);
-    set("model_config.n_layer", text);
-    found
-}
-
-/// How many blocks there are, as far as this name tells.
-fn block(name: &str, prefix: &str) -> Option<usize> {
-    name.strip_prefix(prefix)?.split('.').next()?.parse::<usize>().ok()?.checked_add(1)
+/// The key that sets a size.
+fn key(name: &str) -> String {
+    if name == "vocab_size" { VOCABULARY.into() } else { format!("model_config.{name}") }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::settings;
     use crate::snapshot::DType;
+    use ocelli_config::{Architecture, ModelConfig};
+
+    fn model(architecture: Architecture) -> Box<dyn Model> {
+        settings::model(&ModelConfig { architecture, n_embd: 24, n_head: 4, ..ModelConfig::default() }, 71)
+    }
 
     fn spec(name: &str, shape: &[usize]) -> Spec {
         Spec { name: name.into(), dtype: DType::F32, shape: shape.to_vec() }
@@ -84,9 +59,10 @@ mod tests {
         let file = of(2);
         let tensors: Vec<Tensor<'_>> =
             file.iter().map(|s| Tensor::borrowed(s.name.clone(), s.dtype, &s.shape, &[])).collect();
-        assert_eq!(differences(&file, &tensors), None);
-        assert_eq!(differences(&[spec("other", &[1])], &tensors), None);
-        let text = differences(&of(1), &tensors).unwrap();
+        let model = model(Architecture::Seemore);
+        assert_eq!(differences(&*model, &file, &tensors), None);
+        assert_eq!(differences(&*model, &[spec("other", &[1])], &tensors), None);
+        let text = differences(&*model, &of(1), &tensors).unwrap();
         for line in [
             "model_config.image_embed_dim is 16 here, 32 in the file",
             "model_config.patch_size is 4 here, 8 in the file",
@@ -102,6 +78,33 @@ mod tests {
     }
 
     #[test]
+    fn each_architecture_has_names_of_its_own() {
+        let of = |n: usize| {
+            vec![
+                spec("model.vision_model.embeddings.patch_embedding.weight", &[16 * n, 3, 4, 4]),
+                spec("model.vision_model.embeddings.position_embedding.weight", &[9 * n * n, 16]),
+                spec("model.connector.modality_projection.proj.weight", &[24, 64 * n]),
+                spec("model.text_model.embed_tokens.weight", &[71, 24]),
+                spec("model.text_model.layers.0.self_attn.k_proj.weight", &[6 * n, 24]),
+                spec(&format!("model.text_model.layers.{n}.mlp.gate_proj.weight"), &[32, 24]),
+            ]
+        };
+        let file = of(2);
+        let tensors: Vec<Tensor<'_>> =
+            file.iter().map(|s| Tensor::borrowed(s.name.clone(), s.dtype, &s.shape, &[])).collect();
+        let text = differences(&*model(Architecture::Smol), &of(1), &tensors).unwrap();
+        for line in [
+            "model_config.image_embed_dim is 16 here, 32 in the file",
+            "model_config.img_size is 12 here, 24 in the file",
+            "model_config.n_kv_head is 1 here, 2 in the file",
+            "model_config.n_layer is 2 here, 3 in the file",
+        ] {
+            assert!(text.contains(line), "{line} not in {text}");
+        }
+        assert_eq!(differences(&*model(Architecture::Seemore), &of(1), &tensors), None);
+    }
+
+    #[test]
     fn nonsense_in_a_file_is_no_size() {
         let shapes: [&[usize]; 3] = [&[], &[1, 0, usize::MAX], &[usize::MAX, usize::MAX, usize::MAX]];
         for shape in shapes {
@@ -111,7 +114,15 @@ mod tests {
                 "decoder.blocks.x.y",
             ]
             .map(|name| Tensor::borrowed(name, DType::F32, shape, &[]));
-            let _ = differences(&[spec("vision_encoder.cls_token", &[1, 1, 4])], &tensors);
+            let ours = [spec("vision_encoder.cls_token", &[1, 1, 4])];
+            let _ = differences(&*model(Architecture::Seemore), &ours, &tensors);
+            let names = ["embeddings.patch_embedding", "embeddings.position_embedding", "encoder.layers.x.y"]
+                .map(|name| format!("model.vision_model.{name}.weight"));
+            let proj = "model.connector.modality_projection.proj.weight".to_string();
+            let names = names.into_iter().chain([proj]);
+            let tensors: Vec<Tensor<'_>> =
+                names.map(|name| Tensor::borrowed(name, DType::F32, shape, &[])).collect();
+            let _ = differences(&*model(Architecture::Smol), &ours, &tensors);
         }
     }
 }

@@ -3,8 +3,8 @@
 use super::Size;
 use ocelli_ir::ops::{CrossEntropy, NormalizePixels};
 use ocelli_ir::{DType, Graph, GraphError, TensorType, Value};
-use ocelli_models::Model;
 use ocelli_models::nn::Context;
+use ocelli_models::{Model, Scores};
 
 /// How pictures reach a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -63,14 +63,28 @@ pub(super) fn loss(
     i: &Inputs,
 ) -> Result<(Value, Value), GraphError> {
     let pictures = normalized(cx.g, i.images)?;
-    let logits = model.logits(cx, pictures, i.tokens)?;
+    let scores = model.scores(cx, pictures, i.tokens)?;
     cx.g.enter("loss");
-    let (rows, vocab) = cx.g.ty(logits).shape.rows();
-    let logits = cx.g.reshape(logits, [rows, vocab])?;
+    let rows = cx.g.ty(i.targets).shape.numel();
     let targets = cx.g.reshape(i.targets, [rows])?;
     let flat = cx.g.reshape(i.weights, [rows])?;
-    let loss = cx.g.one(CrossEntropy, &[logits, targets, flat])?;
+    let loss = match scores {
+        Scores::Logits(logits) => {
+            let logits = by_rows(cx.g, logits)?;
+            cx.g.one(CrossEntropy, &[logits, targets, flat])?
+        }
+        Scores::Product { hidden, weight } => {
+            let hidden = by_rows(cx.g, hidden)?;
+            cx.g.linear_cross_entropy(hidden, weight, targets, flat)?
+        }
+    };
     let weight = cx.g.sum_all(i.weights)?;
     cx.g.leave();
     Ok((loss, weight))
+}
+
+/// `[.., C]` as `[N, C]`.
+fn by_rows(g: &mut Graph, x: Value) -> Result<Value, GraphError> {
+    let (rows, cols) = g.ty(x).shape.rows();
+    g.reshape(x, [rows, cols])
 }
