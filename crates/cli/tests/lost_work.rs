@@ -59,6 +59,8 @@ fn a_snapshot_folder_outside_of_the_run_is_refused() {
         let key = format!("trainer_config.snapshot_dir={dir}");
         b.train(&[&key]).refused(&["trainer_config.snapshot_dir", dir, "absolute", "override"]);
     }
+    let file = "trainer_config.snapshot_dir=metrics.jsonl";
+    b.train(&[file]).refused(&["snapshot_dir metrics.jsonl", "is a file of the run folder"]);
     assert!(!b.path("runs").exists());
 }
 

@@ -8,6 +8,8 @@ use crate::choices::{Dataset, Padding};
 use crate::sizes;
 use crate::types::Config;
 
+/// Files in a run folder, beside which snapshots may lie.
+const RUN_FILES: [&str; 4] = ["run.json", "config.yaml", "metrics.jsonl", "skipped.jsonl"];
 /// One batch of decoded pictures may take this many bytes.
 const MAX_BATCH_BYTES: u128 = 16 << 30;
 
@@ -137,6 +139,13 @@ fn splits(config: &Config) -> Option<String> {
 /// A run overwrites nothing of another's: what it leaves lies in its own folder.
 fn snapshot_dir(config: &Config) -> Option<String> {
     let dir = Path::new(&config.trainer.snapshot_dir);
+    let mut within = dir.components().filter(|part| *part != Component::CurDir);
+    if let Some(Component::Normal(first)) = within.next()
+        && RUN_FILES.iter().any(|file| first == *file)
+    {
+        let file = first.display();
+        return Some(format!("snapshot_dir {}: {file} is a file of the run folder", dir.display()));
+    }
     let leaves = dir.is_relative() && dir.components().any(|part| part == Component::ParentDir);
     leaves.then(|| {
         format!(
@@ -200,5 +209,6 @@ mod tests {
         };
         assert_eq!(["snapshots", "a/b", "./a", "..a", "/a/../b"].map(of), [0; 5]);
         assert_eq!(["..", "../a", "a/../../b", "a/.."].map(of), [1; 4]);
+        assert_eq!(["run.json", "./metrics.jsonl/a", "a/run.json", "/run.json"].map(of), [1, 1, 0, 0]);
     }
 }

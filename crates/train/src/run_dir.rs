@@ -137,8 +137,11 @@ impl RunDir {
     /// Where the run's snapshots go: a relative `snapshot_dir` lies within the folder; in an absolute one each run
     /// has a folder of its own, named as the run's, so that runs that share it overwrite nothing.
     pub fn snapshot_dir(&self) -> PathBuf {
-        let own = self.path.file_name().filter(|_| self.info.snapshot_dir.is_absolute());
-        self.path.join(&self.info.snapshot_dir).join(own.unwrap_or_default())
+        let dir = self.path.join(&self.info.snapshot_dir);
+        match self.path.file_name().filter(|_| self.info.snapshot_dir.is_absolute()) {
+            Some(own) => dir.join(own),
+            None => dir,
+        }
     }
 
     /// The run whose folder `path` is, if it is one.

@@ -161,7 +161,7 @@ fn no_epoch(root: &Path, name: &str, dir: &Path, epoch: u64) -> Result<TrainErro
             let wanted = SnapshotName::end_of_epoch(epoch);
             format!(
                 "no run of '{name}' has {wanted}. There is, newest first:{lines}{more}\nThe ends of epochs are saved \
-                 where trainer_config.snapshot_interval is null"
+                 where trainer_config.snapshot_interval is null, of data that end"
             )
         }
     };
