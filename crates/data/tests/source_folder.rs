@@ -65,7 +65,7 @@ fn metadata_in_csv_name_files_and_captions() {
     assert_eq!(folder.caption_chars(0), 9);
     let notes = folder.notes().join("\n");
     assert!(notes.contains("`file_name` holds file names, `text` captions"), "{notes}");
-    assert!(notes.contains("1 pictures have no row in the metadata, such as left.png"), "{notes}");
+    assert!(notes.contains("1 picture without a row in the metadata, such as left.png"), "{notes}");
     assert!(folder.describe().ends_with("metadata.csv (2 pictures, 3 captions)"), "{}", folder.describe());
     assert_eq!(folder.read(0, 4).unwrap().original, (64, 48));
 }
@@ -95,7 +95,7 @@ fn without_metadata_a_text_file_stands_beside_each_picture() {
     assert_eq!(rows(&folder), ["caf\u{e9} noir", "b ten", "b two", "bad_encoding"]);
     assert!(folder.groups().is_none());
     let notes = folder.notes().join("\n");
-    assert!(notes.contains("1 pictures have no .txt file beside them, such as z.png"), "{notes}");
+    assert!(notes.contains("1 picture without a .txt file beside it, such as z.png"), "{notes}");
     let bad = folder.read(3, 4).unwrap_err();
     assert!(bad.detail.contains("q.txt: line 1: `\\xe9`") && bad.place.ends_with("q.png (row 3)"), "{bad}");
     let latin = TextOptions { encoding: Encoding::named("latin1").unwrap(), ..TextOptions::default() };
@@ -172,7 +172,7 @@ fn links_pipes_and_locked_folders_are_no_hang() {
         Folder::open(&made.path("way"), &SplitNames::default(), &TextOptions::default()).unwrap().train;
     assert_eq!(rows(&folder), ["a", "missing_file", "a", "not_a_file"]);
     let notes = folder.notes().join("\n");
-    assert!(notes.contains("2 linked folders are not followed, such as loop"), "{notes}");
+    assert!(notes.contains("2 linked folders not followed, such as loop"), "{notes}");
 }
 
 #[test]

@@ -124,6 +124,8 @@ fn the_wrong_dialect_names_the_right_one() {
     assert!(text.contains("data_config.dataset=csv"), "{text}");
     let text = message("image|caption\nAAAA|x\n", b',', "utf-8");
     assert!(text.contains("data_config.delimiter='|'"), "{text}");
+    let text = message("sep=;\nimage;caption\nAAAA;x\n", b',', "utf-8");
+    assert!(text.contains("take that line away, and set data_config.delimiter"), "{text}");
     let text = message("bild,wort\nAAAA,x\n", b',', "utf-8");
     assert!(text.contains("`b64string_images`") && text.contains("`bild`"), "{text}");
     assert!(text.contains("data_config.image_col"), "{text}");

@@ -70,19 +70,20 @@ fn say_left_out(scope: &Scope, found: &Found, items: &mut Items) {
     let left: Vec<PathBuf> =
         found.pictures.iter().map(|p| below.join(p)).filter(|p| !used.contains(&**p)).collect();
     let what = match scope.metadata {
-        Some(_) => "pictures have no row in the metadata",
-        None => "pictures have no .txt file beside them",
+        Some(_) => "without a row in the metadata",
+        None => "without a .txt file beside it",
     };
     let lists = [
-        (what, left),
-        ("linked folders are not followed", found.links.clone()),
-        ("files of metadata in sub-folders are not read", found.deeper.clone()),
+        ("picture", what, left),
+        ("linked folder", "not followed", found.links.clone()),
+        ("metadata file", "in a sub-folder and not read", found.deeper.clone()),
     ];
-    for (what, paths) in lists.into_iter().filter(|(_, paths)| !paths.is_empty()) {
-        items.notes.push(format!("{} {what}, such as {}", paths.len(), paths[0].display()));
+    for (noun, what, paths) in lists.into_iter().filter(|(_, _, paths)| !paths.is_empty()) {
+        items.notes.push(format!("{} {what}, such as {}", count(paths.len(), noun), paths[0].display()));
     }
     if let Some(first) = found.unreadable.first() {
-        items.notes.push(format!("{} folders cannot be read, such as {first}", found.unreadable.len()));
+        let folders = count(found.unreadable.len(), "folder");
+        items.notes.push(format!("{folders} that cannot be read, such as {first}"));
     }
 }
 

@@ -75,8 +75,16 @@ fn nearest(names: &[String], wanted: &str) -> String {
     nearest.filter(|n| score(n) >= NEAR).map(|n| format!(". Did you mean `{n}`?")).unwrap_or_default()
 }
 
-/// A header of one field that holds another usual delimiter, or of fields as long as a picture: what is wrong.
+/// A first line that is none of names: Excel's mark, one field that holds another usual delimiter, or fields as long as a
+/// picture. What is wrong, and what to do.
 pub(super) fn hint(names: &[String], delimiter: u8) -> String {
+    let mark =
+        names.first().and_then(|first| first.get(..4)).filter(|mark| mark.eq_ignore_ascii_case("sep="));
+    if mark.is_some() {
+        return ". The first line is a mark of Excel's, which names the delimiter: take that line away, and set \
+                data_config.delimiter"
+            .into();
+    }
     let mut others = [',', ';', '\t', '|'].into_iter().filter(|c| *c != char::from(delimiter));
     if let ([only], Some(c)) = (names, others.find(|c| names[0].contains(*c))) {
         let count = only.split(c).count();
