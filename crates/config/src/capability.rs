@@ -1,7 +1,7 @@
 //! Keys that do not act, or not yet: a value that asks for a missing capability is an error, a value without
 //! effect is said once. Nothing is accepted in silence.
 
-use crate::choices::Dataset;
+use crate::choices::{AmpDtype, Dataset};
 use crate::error::{Problem, ProblemKind};
 use crate::keys::{KEYS, Key, Status};
 use crate::node::{Data, Node, Origin};
@@ -35,6 +35,23 @@ fn not_yet(key: &Key, data: &Data) -> Option<ProblemKind> {
     Some(ProblemKind::NotYet { value: format!("{} {value}", key.name()), remedy })
 }
 
+/// A line on keys of mixed precision that the user `set` and that wait for another.
+fn mixed_precision(config: &Config, set: &[&Key]) -> Option<String> {
+    let t = &config.trainer;
+    let waiting: Vec<&str> =
+        set.iter().map(|k| k.path).filter(|path| path.starts_with("trainer_config.amp_")).collect();
+    match (t.use_amp, t.amp_dtype) {
+        (true, AmpDtype::Auto) if set.iter().any(|k| k.path == "trainer_config.use_amp") => Some(
+            "use_amp: the CPU trains in 32 bits unless trainer_config.amp_dtype is set; 16 bits are no faster there"
+                .into(),
+        ),
+        (false, _) if !waiting.is_empty() => {
+            Some(format!("without effect while use_amp is false: {}", waiting.join(", ")))
+        }
+        _ => None,
+    }
+}
+
 /// Lines about keys that the user set and that do not act here.
 pub(crate) fn notices(config: &Config, provenance: &[(&'static str, Origin)], author: Author) -> Vec<String> {
     let values = config.to_value();
@@ -62,6 +79,7 @@ pub(crate) fn notices(config: &Config, provenance: &[(&'static str, Origin)], au
         lines.push(format!("without effect on this executor (GPU engine only): {}", engine.join(", ")));
     }
     lines.extend(unread::notices(config, &set));
+    lines.extend(mixed_precision(config, &set));
     lines.extend(pitfalls(config));
     lines
 }

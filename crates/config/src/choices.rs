@@ -154,10 +154,24 @@ choice! {
 choice! {
     /// The 16-bit type of mixed precision.
     AmpDtype {
+        /// What the device is best at; on the CPU, none.
+        Auto = "auto",
         /// bfloat16.
         Bf16 = "bf16",
         /// IEEE half precision with loss scaling.
         Fp16 = "fp16",
+    }
+}
+
+choice! {
+    /// How mixed precision stores the residual stream.
+    AmpResidual {
+        /// As `amp` with bf16 in up to 12 blocks, else as `f32`.
+        Auto = "auto",
+        /// In 32 bits, as PyTorch's autocast does.
+        F32 = "f32",
+        /// In the type of mixed precision.
+        Amp = "amp",
     }
 }
 

@@ -2,7 +2,7 @@
 //! The defaults alone are a valid configuration (a test says so).
 
 use crate::choices::{
-    AmpDtype, Architecture, CaptionChoice, Dataset, Loss, LrSchedule, Optimizer, Padding, Pixels, Residual,
+    AmpDtype, AmpResidual, Architecture, CaptionChoice, Dataset, Loss, LrSchedule, Optimizer, Padding, Pixels, Residual,
     Unknown,
 };
 use crate::types::{DataConfig, ModelConfig, TrainerConfig};
@@ -100,7 +100,8 @@ impl Default for TrainerConfig {
             keep_last: None,
             sample_captions: 4,
             use_amp: false,
-            amp_dtype: AmpDtype::Bf16,
+            amp_dtype: AmpDtype::Auto,
+            amp_residual: AmpResidual::Auto,
             compile: false,
             cuda_graph: false,
             tf32: false,

@@ -2,7 +2,7 @@
 //! walks this table. A test freezes it, and another compares it with the structs in `types.rs`.
 
 use crate::choices::{
-    Alpha, AmpDtype, Architecture, CaptionChoice, Dataset, Loss, LrSchedule, Optimizer, Padding, Pixels,
+    Alpha, AmpDtype, AmpResidual, Architecture, CaptionChoice, Dataset, Loss, LrSchedule, Optimizer, Padding, Pixels,
     ProfilerMode, Residual, Unknown,
 };
 
@@ -223,8 +223,9 @@ pub const KEYS: &[Key] = &[
     int("trainer_config.snapshot_interval", 1, STEPS, "Steps between snapshots, the only ones then but for the run's last; null: at the end of each epoch.").or_null(),
     int("trainer_config.keep_last", 1, STEPS, "Snapshots kept, the newest; null: all.").or_null(),
     int("trainer_config.sample_captions", 0, DEPTH, "Captions shown at the end of a run."),
-    flag("trainer_config.use_amp", "Mixed precision.").engine(),
-    word("trainer_config.amp_dtype", AmpDtype::NAMES, "16-bit type of mixed precision.").engine(),
+    flag("trainer_config.use_amp", "Mixed precision: products and what lies between them in 16 bits, weights and sums in 32."),
+    word("trainer_config.amp_dtype", AmpDtype::NAMES, "16-bit type of mixed precision: bf16, fp16 with loss scaling, or auto: what a GPU is best at, none on the CPU."),
+    word("trainer_config.amp_residual", AmpResidual::NAMES, "Residual stream in mixed precision: f32, amp (as amp_dtype), or auto: amp for bf16 in up to 12 blocks."),
     flag("trainer_config.compile", "Fusion and scheduling of kernels.").engine(),
     flag("trainer_config.cuda_graph", "The whole step as one CUDA graph.").engine(),
     flag("trainer_config.tf32", "TF32 matrix products.").engine(),

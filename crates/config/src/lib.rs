@@ -28,7 +28,7 @@ mod unread;
 mod yaml;
 
 pub use choices::{
-    Alpha, AmpDtype, Architecture, CaptionChoice, Dataset, Loss, LrSchedule, Optimizer, Padding, Pixels,
+    Alpha, AmpDtype, AmpResidual, Architecture, CaptionChoice, Dataset, Loss, LrSchedule, Optimizer, Padding, Pixels,
     ProfilerMode, Residual, Unknown,
 };
 pub use error::{ConfigErrors, Problem, ProblemKind};

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::choices::{
-    Alpha, AmpDtype, Architecture, CaptionChoice, Dataset, Loss, LrSchedule, Optimizer, Padding, Pixels,
+    Alpha, AmpDtype, AmpResidual, Architecture, CaptionChoice, Dataset, Loss, LrSchedule, Optimizer, Padding, Pixels,
     ProfilerMode, Residual, Unknown,
 };
 
@@ -195,8 +195,10 @@ pub struct TrainerConfig {
     pub sample_captions: usize,
     /// Mixed precision (GPU engine).
     pub use_amp: bool,
-    /// The 16-bit type of mixed precision (GPU engine).
+    /// The 16-bit type of mixed precision.
     pub amp_dtype: AmpDtype,
+    /// How mixed precision stores the residual stream.
+    pub amp_residual: AmpResidual,
     /// Fusion and scheduling (GPU engine).
     pub compile: bool,
     /// The whole step as one graph (GPU engine).

@@ -13,6 +13,8 @@ pub(crate) struct Arena {
     pub(crate) memory: Buffer,
     /// Partial sums of the launch that runs.
     pub(crate) workspace: Buffer,
+    /// 16-bit operands of the launch that runs, in 32 bits.
+    pub(crate) wide: Buffer,
     /// Memory of each thread's own.
     pub(crate) scratch: Vec<Mutex<Buffer>>,
     /// Number of the program that ran last.
@@ -25,20 +27,30 @@ impl Arena {
     /// No memory yet, for so many threads; none if not even that can be had.
     pub(crate) fn new(threads: usize) -> Option<Self> {
         let scratch = (0..threads).map(|_| Buffer::new(0).map(Mutex::new)).collect::<Option<_>>()?;
-        Some(Self { memory: Buffer::new(0)?, workspace: Buffer::new(0)?, scratch, ran: 0, loaded: 0 })
+        let [memory, workspace, wide] = [Buffer::new(0)?, Buffer::new(0)?, Buffer::new(0)?];
+        Some(Self { memory, workspace, wide, scratch, ran: 0, loaded: 0 })
     }
 
     /// Makes room for a program with these needs, in bytes.
     ///
     /// # Errors
     /// If memory cannot be had.
-    pub(crate) fn grow(&mut self, memory: usize, workspace: usize, scratch: usize) -> Result<(), ExecError> {
+    pub(crate) fn grow(
+        &mut self,
+        memory: usize,
+        workspace: usize,
+        wide: usize,
+        scratch: usize,
+    ) -> Result<(), ExecError> {
         let fail = |what: &str, bytes| Err(out_of_memory(what, bytes));
         if !self.memory.grow(memory) {
             return fail("activations", memory);
         }
         if !self.workspace.grow(workspace) {
             return fail("partial sums", workspace);
+        }
+        if !self.wide.grow(wide) {
+            return fail("16-bit values in 32 bits", wide);
         }
         for mine in &mut self.scratch {
             if !mine.get_mut().unwrap_or_else(PoisonError::into_inner).grow(scratch) {

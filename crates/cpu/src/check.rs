@@ -3,11 +3,11 @@
 
 use crate::buffer::ALIGNMENT;
 use crate::layout::{Layout, MAX_RANK};
-use crate::mem::{Loc, Room};
+use crate::mem::{Loc, Room, Wide};
 use crate::ops::{Needs, kernel_for};
 use ocelli_ir::ops::StateWrite;
 use ocelli_ir::plan::{Launch, Operand, Place, Plan};
-use ocelli_ir::{DType, Op, TensorType};
+use ocelli_ir::{Op, TensorType};
 
 /// Why a plan is refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -25,6 +25,8 @@ pub struct Loaded {
     pub ins: Vec<Loc>,
     /// Results.
     pub outs: Vec<Loc>,
+    /// The operands as the kernel sees them, if some are stored in 16 bits.
+    pub wide: Option<Wide>,
     /// Memory that the kernel uses.
     pub needs: Needs,
     /// There is no kernel: the reference evaluation runs.
@@ -56,24 +58,36 @@ pub fn launch(plan: &Plan, index: usize) -> Result<Loaded, Fault> {
     let outs = l.outputs.iter().map(find).collect::<Result<Vec<_>, _>>()?;
     let types: Vec<TensorType> = l.inputs.iter().map(Operand::ty).collect();
     let have: Vec<TensorType> = l.outputs.iter().map(Operand::ty).collect();
-    let want = match &l.op {
+    match &l.op {
         Op::StateWrite(op) => slot_type(op, l)?,
-        op => op.infer(&types.iter().collect::<Vec<_>>()).map_err(Fault::Wrong)?,
-    };
-    if want != have {
-        return wrong(format!("has outputs {have:?}, its rule says {want:?}"));
+        op => op
+            .check(&types.iter().collect::<Vec<_>>(), &have.iter().collect::<Vec<_>>())
+            .map_err(Fault::Wrong)?,
     }
+    let types = widened(&types);
     views(l, &types)?;
     overlaps(l, &mut ins, &outs)?;
+    let wide = Wide::new(&ins, &outs);
     let needs = kernel_for(&l.op, &types).map(|k| k.needs(&types));
-    Ok(Loaded { ins, outs, needs: needs.unwrap_or_default(), fallback: needs.is_none() })
+    Ok(Loaded { ins, outs, wide, needs: needs.unwrap_or_default(), fallback: needs.is_none() })
+}
+
+/// Types of inputs as kernels see them.
+pub fn widened(types: &[TensorType]) -> Vec<TensorType> {
+    let wide =
+        |ty: &TensorType| if ty.dtype.is_float() { TensorType::f32(ty.shape.clone()) } else { ty.clone() };
+    types.iter().map(wide).collect()
 }
 
 /// The output of a state write: in a plan, that is the slot.
-fn slot_type(op: &StateWrite, l: &Launch) -> Result<Vec<TensorType>, Fault> {
+fn slot_type(op: &StateWrite, l: &Launch) -> Result<(), Fault> {
     let slot = l.outputs.first().map(|o| o.place);
     match &l.inputs[..] {
-        [value] if value.ty() == op.ty && slot == Some(Place::State(op.slot)) => Ok(vec![op.ty.clone()]),
+        [value]
+            if value.ty() == op.ty && slot == Some(Place::State(op.slot)) && l.outputs[0].ty() == op.ty =>
+        {
+            Ok(())
+        }
         _ => wrong("must write one value of its type to its slot"),
     }
 }
@@ -84,12 +98,6 @@ fn slot_type(op: &StateWrite, l: &Launch) -> Result<Vec<TensorType>, Fault> {
 /// If it does not lie inside, or is of a type or rank that is not stored here.
 pub fn operand(plan: &Plan, o: &Operand) -> Result<Loc, Fault> {
     let (view, size) = (&o.view, o.dtype.size());
-    if matches!(o.dtype, DType::Bf16 | DType::F16) {
-        return lacking(format!(
-            "{} is not stored on the CPU; leave trainer_config.amp_dtype unset",
-            o.dtype
-        ));
-    }
     if view.shape.len() > MAX_RANK {
         return lacking(format!("rank {} is above {MAX_RANK}", view.shape.len()));
     }
@@ -174,7 +182,8 @@ fn overlaps(l: &Launch, ins: &mut [Loc], outs: &[Loc]) -> Result<(), Fault> {
         }
         for (i, x) in ins.iter_mut().enumerate().filter(|(_, x)| ranges_meet(out, x)) {
             let paired = l.op.in_place().contains(&(o, i));
-            if !paired || out.byte != x.byte || l.outputs[o].view != l.inputs[i].view {
+            if !paired || out.byte != x.byte || out.dtype != x.dtype || l.outputs[o].view != l.inputs[i].view
+            {
                 return wrong(format!("output {o} overlaps input {i}"));
             }
             x.absent = true;

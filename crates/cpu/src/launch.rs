@@ -4,6 +4,7 @@ use crate::buffer::Buffer;
 use crate::cx::Cx;
 use crate::mem::{Elem, Inputs, Outputs};
 use crate::ops::{self, par_copy};
+use half::{bf16, f16};
 use ocelli_ir::{DType, Op};
 
 /// Runs one launch, by its kernel or, as a `fallback`, by its reference evaluation.
@@ -45,6 +46,8 @@ pub(crate) fn gather(ins: Inputs<'_>, out: &mut [u8]) {
     match ins.dtype(0) {
         DType::U8 => copy::<u8>(ins, out),
         DType::U32 => copy::<u32>(ins, out),
-        _ => copy::<f32>(ins, out),
+        DType::Bf16 => copy::<bf16>(ins, out),
+        DType::F16 => copy::<f16>(ins, out),
+        DType::F32 => copy::<f32>(ins, out),
     }
 }

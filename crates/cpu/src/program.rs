@@ -51,7 +51,9 @@ impl CpuProgram {
         let most = |f: fn(&Loaded) -> usize| launches.iter().map(f).max().unwrap_or(0);
         let id = {
             let mut shared = lock(arena);
-            shared.grow(check::arena_bytes(&plan), most(|l| l.needs.workspace), most(|l| l.needs.scratch))?;
+            let wide = most(|l| l.wide.as_ref().map_or(0, |w| w.bytes));
+            let (workspace, scratch) = (most(|l| l.needs.workspace), most(|l| l.needs.scratch));
+            shared.grow(check::arena_bytes(&plan), workspace, wide, scratch)?;
             shared.loaded += 1;
             shared.loaded
         };
@@ -89,7 +91,7 @@ impl CpuProgram {
         self.stage(inputs)?;
         let arena = &mut *lock(&self.arena);
         arena.ran = self.id;
-        let bases = Bases::new(&mut arena.memory, &mut state.slots, inputs, &self.staged);
+        let bases = Bases::new(&mut arena.memory, &mut state.slots, inputs, &self.staged, &mut arena.wide);
         let (workspace, scratch, threads) =
             (&mut arena.workspace, &arena.scratch, self.pool.current_num_threads());
         let (plan, launches) = (&self.plan, &self.launches);
@@ -98,9 +100,21 @@ impl CpuProgram {
             let cx = Cx { arch: Arch::new(), threads, scratch };
             for (i, launch) in launches.iter().enumerate() {
                 let start = times.is_some().then(Instant::now);
+                let (ins, outs) = match &launch.wide {
+                    Some(wide) => (&wide.ins, &wide.outs),
+                    None => (&launch.ins, &launch.outs),
+                };
                 // SAFETY: `check::launch` accepted these operands, and those of the last launch are gone.
-                let (ins, outs) = unsafe { mem::operands(&bases, &launch.ins, &launch.outs) };
-                run_launch(&cx, workspace, &plan.launches[i].op, launch.fallback, ins, outs);
+                unsafe {
+                    if let Some(wide) = &launch.wide {
+                        mem::widen(&cx, &bases, &launch.ins, &launch.outs, wide);
+                    }
+                    let (ins, outs) = mem::operands(&bases, ins, outs);
+                    run_launch(&cx, workspace, &plan.launches[i].op, launch.fallback, ins, outs);
+                    if let Some(wide) = &launch.wide {
+                        mem::narrow(&cx, &bases, &launch.outs, wide);
+                    }
+                }
                 if let (Some(times), Some(start)) = (times.as_deref_mut(), start) {
                     times.push(start.elapsed());
                 }
@@ -192,7 +206,8 @@ impl Program for CpuProgram {
             return Ok(kept.bytes().to_vec());
         }
         let mut bytes = vec![0; operand.ty().bytes()];
-        let bases = Bases::new(&mut arena.memory, &mut [], &[], &[]);
+        let arena = &mut *arena;
+        let bases = Bases::new(&mut arena.memory, &mut [], &[], &[], &mut arena.wide);
         // SAFETY: `check::operand` accepted the operand, and nothing else runs while the arena is locked.
         let (ins, _) = unsafe { mem::operands(&bases, std::slice::from_ref(&self.outputs[index]), &[]) };
         gather(ins, &mut bytes);

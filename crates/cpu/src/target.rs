@@ -1,6 +1,7 @@
 //! What the passes may ask about this executor.
 
 use crate::buffer::ALIGNMENT;
+use crate::check::widened;
 use crate::layout::MAX_RANK;
 use crate::ops::{Kernel, kernel, kernel_for};
 use ocelli_ir::executor::Target;
@@ -24,7 +25,7 @@ impl Target for CpuTarget {
     }
 
     fn has_kernel(&self, op: &Op, inputs: &[TensorType]) -> bool {
-        kernel_for(op, inputs).is_some()
+        kernel_for(op, &widened(inputs)).is_some()
     }
 
     fn reads_view(&self, op: &Op, input: usize, view: &View) -> bool {

@@ -1,14 +1,12 @@
 //! Whole programs: a chain of launches over one arena and one state, run again and again.
 
-mod common;
-
-use common::floats;
 use ocelli_cpu::{CpuExecutor, CpuState};
 use ocelli_ir::executor::{Executor, Program};
 use ocelli_ir::ops::*;
 use ocelli_ir::plan::{Launch, Operand, Place, Plan};
 use ocelli_ir::rng::Stream;
 use ocelli_ir::{DType, Init, Op, Slot, SlotId, SlotKind, StateSpec, TensorType, View};
+use ocelli_testkit::host::floats;
 use std::sync::Arc;
 
 const ROWS: usize = 700;

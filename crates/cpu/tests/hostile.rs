@@ -120,14 +120,6 @@ fn launches_that_break_their_rule() {
 }
 
 #[test]
-fn narrow_floats_are_not_supported_yet() {
-    let narrow = Operand { dtype: DType::Bf16, ..dense(Place::Arena(64), 16) };
-    let p = plan(Cast { to: DType::Bf16 }, vec![dense(Place::Input(0), 16)], vec![narrow]);
-    let error = CpuExecutor::new(Some(1)).unwrap().load_program(p).unwrap_err();
-    assert!(matches!(&error, ExecError::Unsupported { op, .. } if op.contains("cast in 'm'")), "{error}");
-}
-
-#[test]
 fn memory_that_cannot_be_had() {
     let p = Plan { arena_bytes: 1 << 60, ..empty() };
     let error = CpuExecutor::new(Some(1)).unwrap().load_program(p).unwrap_err();

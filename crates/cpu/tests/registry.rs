@@ -5,6 +5,7 @@ mod common;
 
 use common::{Case, Lie, is_memory};
 use ocelli_cpu::{CpuExecutor, CpuTarget};
+use ocelli_ir::DType;
 use ocelli_ir::executor::Target;
 use ocelli_ir::op::Gen;
 use ocelli_ir::ops::registry;
@@ -62,6 +63,23 @@ proptest! {
                 let case = Case::new(&sample, &mut g, lie);
                 let floor = if cancels(name) { case.largest.max(1.0) } else { 0.0 };
                 EXECUTORS.with(|e| case.check(&e[1], bound(name), floor));
+            }
+        }
+    }
+
+    #[test]
+    fn every_op_takes_and_makes_16_bits_where_its_rule_says_so(seed: u64) {
+        for (name, sample) in registry() {
+            let mut g = Gen::new(seed);
+            let sample = sample(&mut g);
+            if is_memory(&sample.op) {
+                continue;
+            }
+            for (half, lie) in [(DType::Bf16, Lie::Dense), (DType::F16, Lie::Views), (DType::Bf16, Lie::InPlace)] {
+                let case = Case::stored(&sample, &mut g, lie, Some(half));
+                let floor = if cancels(name) { case.largest.max(1.0) } else { 0.0 };
+                EXECUTORS.with(|e| case.check(&e[1], bound(name), floor));
+                EXECUTORS.with(|e| assert!(case.run(&e[0]) == case.run(&e[2]), "{name}"));
             }
         }
     }

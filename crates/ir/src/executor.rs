@@ -130,6 +130,12 @@ pub trait Element: Copy + Default + Send + Sync + 'static {
 impl Element for f32 {
     const DTYPE: DType = DType::F32;
 }
+impl Element for half::bf16 {
+    const DTYPE: DType = DType::Bf16;
+}
+impl Element for half::f16 {
+    const DTYPE: DType = DType::F16;
+}
 impl Element for u32 {
     const DTYPE: DType = DType::U32;
 }

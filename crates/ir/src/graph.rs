@@ -139,12 +139,33 @@ impl Graph {
         let op = op.into();
         let types: Vec<&TensorType> = inputs.iter().map(|&v| self.ty(v)).collect();
         let out = op.infer(&types).map_err(|m| self.error(op.name(), m))?;
+        Ok(self.push(op, inputs, out))
+    }
+
+    fn push(&mut self, op: Op, inputs: &[Value], out: Vec<TensorType>) -> Vec<Value> {
         let node = self.nodes.len();
         let outputs = (0..out.len()).map(|i| Value((self.values.len() + i) as u32)).collect::<Vec<_>>();
         self.values.extend(out.into_iter().enumerate().map(|(output, ty)| ValueInfo { ty, node, output }));
         let scope = self.path.clone();
         self.nodes.push(Node { op, inputs: inputs.to_vec(), outputs: outputs.clone(), scope });
-        Ok(outputs)
+        outputs
+    }
+
+    /// Adds a node whose outputs have these types, which its op's rule must allow: for passes that choose how values
+    /// are stored, and for those that take over what others chose.
+    ///
+    /// # Errors
+    /// If the op's rule refuses the inputs or the outputs.
+    #[track_caller]
+    pub fn typed(
+        &mut self,
+        op: Op,
+        inputs: &[Value],
+        types: Vec<TensorType>,
+    ) -> Result<Vec<Value>, GraphError> {
+        let ins: Vec<&TensorType> = inputs.iter().map(|&v| self.ty(v)).collect();
+        op.check(&ins, &types.iter().collect::<Vec<_>>()).map_err(|m| self.error(op.name(), m))?;
+        Ok(self.push(op, inputs, types))
     }
 
     /// Adds a node and returns its first output.

@@ -18,7 +18,7 @@
 //! | 9. **Libraries and capture.** Everything is chosen and loaded before the first run: [`executor::Executor::load`] may allocate, [`executor::Program::run`] may not. | [`executor`] |
 //! | 10. **Branches.** Each launch has a branch and the launches it waits for; buffers share memory only by happens-before. | [`plan::Launch`], verified in `passes` |
 //! | 11. **Decode.** Prefill and decode are programs over the same state; attention takes a tensor of valid lengths. | [`ops::UpdateSlice`], `kv_len` of [`ops::Attention`], [`SlotKind::Cache`] |
-//! | 12. **Residual stream.** Its dtype is a policy of a pass: ops take any float dtype, models ask for none. | [`DType`], [`ops::Cast`] |
+//! | 12. **Residual stream.** Its dtype is a policy of a pass: ops take any float dtype, models ask for none. | [`DType`], [`op::Storage`] |
 //! | 13. **Threads.** No reduction's order depends on the number of threads. | every executor; tested by equal bits |
 //! | 14. **Times** come from the device, printed late; a loss that is no number stops a run within one report. | [`SlotKind::Ring`] |
 //! | 15. Low-precision kernels are judged against f64 on the rounded inputs. | [`mod@reference`], generic over f32 and f64 |

@@ -59,6 +59,35 @@ pub trait OpDef: Clone + Debug + PartialEq {
     fn in_place(&self) -> &'static [(usize, usize)] {
         &[]
     }
+
+    /// How wide a float output is stored in mixed precision. Whatever the answer, it is computed in f32.
+    fn storage(&self, _output: usize) -> Storage {
+        Storage::Wide
+    }
+
+    /// The inputs that are multiplied with each other: in mixed precision all of them are stored in 16 bits.
+    fn operands(&self) -> &'static [usize] {
+        &[]
+    }
+
+    /// True if float inputs may be stored in 16 bits. An op that makes 32 bits needs them, unless it says otherwise:
+    /// what an optimiser reads must not lose digits.
+    fn reads_half(&self) -> bool {
+        self.storage(0) != Storage::Wide
+    }
+}
+
+/// How wide a float value is stored in mixed precision, as the op that makes it knows it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Storage {
+    /// 32 bits: statistics, long sums, weights.
+    Wide,
+    /// 16 bits: what products make, and what lies between them.
+    Half,
+    /// As the policy for the residual stream says.
+    Stream,
+    /// As the float inputs, all of one dtype: the same numbers at other places, or some of them.
+    Moves,
 }
 
 /// What an op's vector-Jacobian product works with.

@@ -17,6 +17,8 @@ pub enum SlotKind {
     Moment,
     /// A step counter.
     Counter,
+    /// The factor on the loss and what decides its next value; kept, but new training may start without it.
+    LossScale,
     /// A setting that the host may change between steps: learning rate, seed.
     Setting,
     /// A sum over the batches of one step, empty between steps.
@@ -31,7 +33,7 @@ impl SlotKind {
     /// True if a snapshot holds slots of this kind. Settings come from the configuration; rings and caches
     /// mean nothing in another process; accumulators are empty when a snapshot is taken.
     pub const fn in_snapshot(self) -> bool {
-        matches!(self, Self::Parameter | Self::Moment | Self::Counter)
+        matches!(self, Self::Parameter | Self::Moment | Self::Counter | Self::LossScale)
     }
 }
 

@@ -3,9 +3,11 @@
 pub mod autodiff;
 pub mod memory;
 pub mod pipeline;
+pub mod precision;
 pub mod row_slice;
 pub mod schedule;
 pub mod simplify;
 pub mod verify;
 
 pub use pipeline::{CompileError, Options, PassCx, Stage, compile};
+pub use precision::Precision;

@@ -4,6 +4,7 @@
 //! optimiser (appended by whoever builds the program), the passes of [`Stage::Whole`], the plan. A pass may add
 //! slots to the state (a 16-bit copy of a weight, a loss scale), so the state is made after the passes have run.
 
+use crate::precision::{self, Precision};
 use crate::{memory, row_slice, simplify, verify};
 use ocelli_ir::executor::Target;
 use ocelli_ir::plan::Plan;
@@ -37,11 +38,13 @@ pub enum Stage {
 pub struct Options {
     /// Pass `row_slice`.
     pub row_slice: bool,
+    /// Pass `precision`; none: everything is stored in 32 bits.
+    pub precision: Option<Precision>,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { row_slice: true }
+        Self { row_slice: true, precision: None }
     }
 }
 
@@ -102,6 +105,13 @@ pub const PASSES: &[Pass] = &[
         stage: Stage::Forward,
         on: |o| o.row_slice,
         run: |g, _| row_slice::row_slice(g),
+    },
+    Pass {
+        name: "precision",
+        class: Class::Precision,
+        stage: Stage::Whole,
+        on: |o| o.precision.is_some(),
+        run: |g, cx| cx.options.precision.map_or_else(|| Ok(g.clone()), |p| precision::precision(g, p)),
     },
     Pass {
         name: "simplify",

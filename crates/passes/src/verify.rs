@@ -21,10 +21,8 @@ pub fn graph(g: &Graph, state: &StateSpec) -> Result<(), String> {
         }
         let types: Vec<&TensorType> = node.inputs.iter().map(|&v| g.ty(v)).collect();
         let have: Vec<&TensorType> = node.outputs.iter().map(|&v| g.ty(v)).collect();
-        match node.op.infer(&types) {
-            Ok(want) if want.iter().eq(have.iter().copied()) => {}
-            Ok(want) => return fail(format!("has outputs {have:?}, its rule says {want:?}")),
-            Err(m) => return fail(m),
+        if let Err(m) = node.op.check(&types, &have) {
+            return fail(m);
         }
         match &node.op {
             Op::Input(op) if !inputs.insert(op.name.clone()) => return fail("the name is taken".into()),
@@ -88,13 +86,10 @@ fn launch(p: &Plan, l: &Launch, index: usize, target: &dyn Target) -> Result<(),
         }
     }
     let types: Vec<TensorType> = l.inputs.iter().map(Operand::ty).collect();
-    let want = l.op.infer(&types.iter().collect::<Vec<_>>())?;
-    let have: Vec<TensorType> = l.outputs.iter().map(Operand::ty).collect();
     // A state write has no output in a graph; in a plan its output is the slot.
-    if !matches!(l.op, Op::StateWrite(_)) && want != have {
-        return Err(format!("has outputs {have:?}, its rule says {want:?}"));
-    }
-    Ok(())
+    let have: Vec<TensorType> =
+        if matches!(l.op, Op::StateWrite(_)) { vec![] } else { l.outputs.iter().map(Operand::ty).collect() };
+    l.op.check(&types.iter().collect::<Vec<_>>(), &have.iter().collect::<Vec<_>>())
 }
 
 /// The bytes of a place that an operand may touch, from first to last.
@@ -149,8 +144,8 @@ fn races(p: &Plan) -> Result<(), String> {
     let order = HappensBefore::new(p.launches.iter().map(|l| (l.branch, &l.after[..])));
     for (i, l) in p.launches.iter().enumerate() {
         for (o, out) in l.outputs.iter().enumerate() {
-            let in_place =
-                |input: usize| l.op.in_place().contains(&(o, input)) && l.inputs[input].view == out.view;
+            let same = |x: &Operand| x.view == out.view && x.dtype == out.dtype;
+            let in_place = |input: usize| l.op.in_place().contains(&(o, input)) && same(&l.inputs[input]);
             let clash = l.inputs.iter().enumerate().any(|(j, x)| overlap(out, x) && !in_place(j))
                 || l.outputs[..o].iter().any(|x| overlap(out, x));
             if clash {

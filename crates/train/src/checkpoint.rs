@@ -47,8 +47,12 @@ pub fn restore(
     snapshot: &Snapshot<'_>,
     kinds: impl Fn(SlotKind) -> bool,
 ) -> Result<(), TrainError> {
-    let slots: Vec<(SlotId, Spec)> =
-        saved(engine.spec()).filter(|(_, s)| kinds(s.kind)).map(|(id, s)| (id, spec(s))).collect();
+    // A snapshot of a run that did not scale its loss lets the scale start anew.
+    let there = |s: &Slot| s.kind != SlotKind::LossScale || snapshot.tensor(&s.name).is_some();
+    let slots: Vec<(SlotId, Spec)> = saved(engine.spec())
+        .filter(|(_, s)| kinds(s.kind) && there(s))
+        .map(|(id, s)| (id, spec(s)))
+        .collect();
     let wanted: Vec<Spec> = slots.iter().map(|(_, s)| s.clone()).collect();
     if let Some(why) = sizes::differences(engine.model(), &wanted, &snapshot.tensors) {
         return Err(refused(path, why));

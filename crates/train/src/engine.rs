@@ -6,6 +6,7 @@
 use crate::program::{self, Optimizer, Pictures, RING_ROWS, RunSlots, Size};
 use ocelli_data::batch::Batch;
 use ocelli_ir::executor::{ExecError, Executor, Program, State, Target};
+use ocelli_ir::ops::LossScale;
 use ocelli_ir::{Graph, SlotId, SlotKind, StateSpec};
 use ocelli_models::Model;
 use ocelli_passes::{CompileError, Options, PassCx, Stage, pipeline};
@@ -67,6 +68,8 @@ pub struct StepMetrics {
     pub grad_norm: f32,
     /// Learning rate used.
     pub lr: f32,
+    /// Factor on the loss in its gradients; 0 if the loss is not scaled.
+    pub loss_scale: f32,
 }
 
 impl StepMetrics {
@@ -75,9 +78,16 @@ impl StepMetrics {
         if self.weight > 0.0 { self.loss_sum / self.weight } else { 0.0 }
     }
 
-    /// True if nothing overflowed.
+    /// True if gradients overflowed because the loss scale was too large: the step was not taken, the scale was halved,
+    /// and that is all.
+    pub fn overflowed(&self) -> bool {
+        let can_fall = f64::from(self.loss_scale) > LossScale::RANGE[0];
+        can_fall && self.loss_sum.is_finite() && !self.grad_norm.is_finite()
+    }
+
+    /// True unless the loss or its gradient is no number any more.
     pub fn is_finite(&self) -> bool {
-        self.loss_sum.is_finite() && self.grad_norm.is_finite()
+        self.loss_sum.is_finite() && (self.grad_norm.is_finite() || self.overflowed())
     }
 }
 
@@ -104,6 +114,7 @@ struct Make {
 
 impl Engine {
     /// A model at its initial weights under `seed`. Without an optimiser it can only caption and evaluate.
+    ///
     /// # Errors
     /// If the model cannot be built or the memory cannot be had.
     pub fn new(
@@ -112,10 +123,11 @@ impl Engine {
         optimizer: Option<Optimizer>,
         seed: u64,
         captions: Captions,
+        options: Options,
     ) -> Result<Self, EngineError> {
         let model = model.into();
         let captions = Captions { positions: captions.positions.clamp(2, model.max_places()), ..captions };
-        let make = Make { model, optimizer, options: Options::default(), captions };
+        let make = Make { model, optimizer, options: options, captions };
         // Building one program of each kind names every slot; other sizes add none.
         let mut spec = StateSpec::default();
         let small = Size { batch: 1, text: 1 };
@@ -274,6 +286,7 @@ impl Engine {
                 weight: ring[at + 1],
                 grad_norm: ring[at + 2],
                 lr: ring[at + 3],
+                loss_scale: ring[at + 4],
             }
         };
         Ok((from..to).map(row).collect())
@@ -351,6 +364,10 @@ impl Make {
         target: &dyn Target,
     ) -> Result<(String, Graph), EngineError> {
         let mut cx = PassCx { options: self.options, ..PassCx::new(spec, target) };
+        if matches!(kind, Kind::Prefill(_) | Kind::Decode) {
+            // Captions are read, not learnt from: they are worth 32 bits.
+            cx.options.precision = None;
+        }
         let (model, places) = (&*self.model, self.captions.positions);
         let sized = |name: &str, s: Size| format!("{name}[B={},T={}]", s.batch, s.text);
         let (name, graph) = match kind {
@@ -359,7 +376,9 @@ impl Make {
                 (sized("train", size), program::train(&mut cx, model, size, Pictures::Bytes, optimizer)?)
             }
             Kind::Accumulate(size) => {
-                (sized("accumulate", size), program::accumulate(&mut cx, model, size, Pictures::Bytes)?)
+                let optimizer = self.optimizer()?;
+                let graph = program::accumulate(&mut cx, model, size, Pictures::Bytes, optimizer)?;
+                (sized("accumulate", size), graph)
             }
             Kind::Apply => ("apply".into(), program::apply(&mut cx, self.optimizer()?)?),
             Kind::Evaluate(size) => {

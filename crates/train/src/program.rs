@@ -43,7 +43,7 @@ pub fn train(
     pictures: Pictures,
     optimizer: &Optimizer,
 ) -> Result<Graph, CompileError> {
-    let mut step = gradients_of_batch(cx, model, size, pictures)?;
+    let mut step = gradients_of_batch(cx, model, size, pictures, optimizer)?;
     update(&mut step, cx.state, optimizer)?;
     Ok(step.g)
 }
@@ -58,8 +58,9 @@ pub fn accumulate(
     model: &dyn Model,
     size: Size,
     pictures: Pictures,
+    optimizer: &Optimizer,
 ) -> Result<Graph, CompileError> {
-    let Step { mut g, loss, weight, updated, .. } = gradients_of_batch(cx, model, size, pictures)?;
+    let Step { mut g, loss, weight, updated, .. } = gradients_of_batch(cx, model, size, pictures, optimizer)?;
     g.enter("accumulate");
     let add = |g: &mut Graph, state: &StateSpec, slot, value| {
         let old = g.read(state, slot);
@@ -117,7 +118,7 @@ struct Step {
     loss: Value,
     /// What it is divided by.
     weight: Value,
-    /// Slot, value and gradient of the summed loss of each parameter.
+    /// Slot, value and gradient of the summed loss of each parameter, times [`Optimizer::seed`].
     updated: Vec<(SlotId, Value, Value)>,
 }
 
@@ -127,6 +128,7 @@ fn gradients_of_batch(
     model: &dyn Model,
     size: Size,
     pictures: Pictures,
+    optimizer: &Optimizer,
 ) -> Result<Step, CompileError> {
     let mut g = Graph::new();
     let slots = RunSlots::declare(cx.state).map_err(|m| g.error("state", m))?;
@@ -137,8 +139,8 @@ fn gradients_of_batch(
     let (mut g, loss, weight) = forward(g, cx, model, &inputs, mode)?;
     count(&mut g, cx.state, slots.batches)?;
     let parameters = parameters(&g, cx.state)?;
-    let one = g.constant(1.0, DType::F32);
-    let grads = parameter_gradients(&mut g, cx.state, &parameters, loss, one)?;
+    let seed = optimizer.seed(&mut g, cx.state)?;
+    let grads = parameter_gradients(&mut g, cx.state, &parameters, loss, seed)?;
     cx.show("autodiff", &g);
     let updated =
         parameters.into_iter().zip(grads).map(|((slot, value), grad)| (slot, value, grad)).collect();
@@ -256,7 +258,7 @@ fn update(step: &mut Step, state: &mut StateSpec, optimizer: &Optimizer) -> Resu
     let Step { g, slots, loss, weight, updated } = step;
     g.enter("optimizer");
     let applied = optimizer::apply(g, state, slots, optimizer, updated, *weight)?;
-    record(g, state, slots, [*loss, *weight, applied.norm, applied.lr])?;
+    record(g, state, slots, [*loss, *weight, applied.norm, applied.lr, applied.loss_scale])?;
     g.leave();
     Ok(())
 }

@@ -6,10 +6,12 @@ use ocelli_config::{Config, ModelConfig};
 use ocelli_data::batch::{LossMode, Padding};
 use ocelli_data::image::{AlphaMode, DecodeOptions};
 use ocelli_data::tokenizer::UnknownPolicy;
+use ocelli_ir::DType;
 use ocelli_models::Model;
 use ocelli_models::nn::Residual;
 use ocelli_models::seemore::SeemoreConfig;
 use ocelli_models::smol::SmolConfig;
+use ocelli_passes::{Options, Precision};
 
 /// Batches read ahead.
 pub(crate) const AHEAD: usize = 4;
@@ -81,6 +83,7 @@ pub fn optimizer(c: &Config, total: u64) -> Optimizer {
         weight_decay: t.weight_decay,
         clip: t.clip_grad_norm,
         batches: t.grad_accum,
+        scale_loss: half(c) == Some(DType::F16),
         schedule: Schedule {
             warmup: t.warmup_iters,
             total,
@@ -90,6 +93,37 @@ pub fn optimizer(c: &Config, total: u64) -> Optimizer {
                 config::LrSchedule::Linear => Decay::Linear,
             },
         },
+    }
+}
+
+/// The passes of a run, the CPU's: mixed precision only if its type was set.
+pub fn passes(c: &Config) -> Options {
+    let precision = half(c).map(|half| Precision {
+        half,
+        stream: match c.trainer.amp_residual {
+            config::AmpResidual::F32 => DType::F32,
+            config::AmpResidual::Amp => half,
+            // A long bf16 stream loses what each block adds; fp16 overflows in one.
+            config::AmpResidual::Auto if half == DType::Bf16 && blocks(&c.model) <= SHALLOW => half,
+            config::AmpResidual::Auto => DType::F32,
+        },
+    });
+    Options { precision, ..Options::default() }
+}
+
+/// Blocks up to which `auto` keeps the residual stream in bf16.
+const SHALLOW: usize = 12;
+
+fn blocks(m: &ModelConfig) -> usize {
+    m.num_blks.max(m.n_layer)
+}
+
+/// The 16-bit type of mixed precision, if it is on.
+fn half(c: &Config) -> Option<DType> {
+    match (c.trainer.use_amp, c.trainer.amp_dtype) {
+        (false, _) | (_, config::AmpDtype::Auto) => None,
+        (true, config::AmpDtype::Bf16) => Some(DType::Bf16),
+        (true, config::AmpDtype::Fp16) => Some(DType::F16),
     }
 }
 

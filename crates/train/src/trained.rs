@@ -71,7 +71,7 @@ impl Saved {
         let Self { path, config, tokenizer, snapshot, .. } = self;
         let model = settings::model(&config.model, tokenizer.vocab_size());
         model.check()?;
-        let mut engine = Engine::new(executor, model, None, 0, captions)?;
+        let mut engine = Engine::new(executor, model, None, 0, captions, settings::passes(&config))?;
         checkpoint::restore(&mut engine, &path, &snapshot, |kind| kind == SlotKind::Parameter)?;
         Ok(Trained { engine, tokenizer, config, meta: snapshot.meta })
     }

@@ -12,6 +12,7 @@ use ocelli_models::Model;
 use ocelli_models::nn::{Context, Mode, Residual};
 use ocelli_models::seemore::SeemoreConfig;
 use ocelli_models::smol::SmolConfig;
+use ocelli_passes::Options;
 use ocelli_testkit::host::floats;
 use ocelli_testkit::tolerance::{Kind, f32_bound, relative_difference};
 use ocelli_train::engine::{Captions, Engine};
@@ -84,8 +85,8 @@ fn cached_decoding_equals_the_whole_model() {
 fn check(model: impl Into<Box<dyn Model>>) {
     let executor = Arc::new(CpuExecutor::new(Some(2)).unwrap());
     assert_eq!(executor.target().name(), "cpu");
-    let mut engine =
-        Engine::new(executor, model, None, 5, Captions { side_by_side: ROWS, positions: 9 }).unwrap();
+    let captions = Captions { side_by_side: ROWS, positions: 9 };
+    let mut engine = Engine::new(executor, model, None, 5, captions, Options::default()).unwrap();
     let mut g = Gen::new(4);
     let pixels = g.tensor::<f64>(&TensorType::new(DType::U8, [ROWS, 16, 16, 3]), Fill::Below(256));
     let ids = g.tensor::<f64>(&TensorType::u32([ROWS, TEXT]), Fill::Below(11)).as_u32().to_vec();

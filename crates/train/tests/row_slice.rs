@@ -29,7 +29,7 @@ const SMALL: SeemoreConfig = SeemoreConfig {
 };
 
 fn cx(state: &mut StateSpec, row_slice: bool) -> PassCx<'_> {
-    PassCx { options: Options { row_slice }, ..PassCx::new(state, &CpuTarget) }
+    PassCx { options: Options { row_slice, ..Options::default() }, ..PassCx::new(state, &CpuTarget) }
 }
 
 fn flops(g: &Graph) -> u64 {

@@ -179,6 +179,21 @@ impl<'a, T: Elem> Dst<'a, T> {
         });
     }
 
+    /// Sets runs of adjacent elements from runs of a tensor of the same shape.
+    pub fn map_from<S: Elem>(&mut self, src: &Src<'_, S>, f: impl Fn(&[S], &mut [T])) {
+        let walk = Walk::new([&self.layout, &src.layout]);
+        let [to, from] = walk.inner();
+        walk.runs(0..self.layout.numel(), |_, len, [at, s]| {
+            let (runs, len) = if to == 1 && from == 1 { (1, len) } else { (len, 1) };
+            for i in 0..runs {
+                // SAFETY: the walk stays inside the layout; a run of stride 1 is adjacent elements of it, and one
+                // element is adjacent to itself.
+                let out = unsafe { std::slice::from_raw_parts_mut(self.start.add(at + i * to), len) };
+                f(&src.data[s + i * from..][..len], out);
+            }
+        });
+    }
+
     /// Sets every element.
     pub fn fill(&mut self, value: T) {
         let walk = Walk::new([&self.layout]);

@@ -11,10 +11,12 @@
 mod dst;
 mod gemm;
 mod grid;
+mod wide;
 
 pub use dst::{Dst, Src};
 pub use gemm::{Mat, gemm};
 pub use grid::{Cut, par_tiles};
+pub use wide::{Wide, narrow, widen};
 
 use crate::buffer::Buffer;
 use crate::layout::Layout;
@@ -36,6 +38,8 @@ pub enum Room {
     Slot(usize),
     /// A program input.
     Input(usize),
+    /// Where 16-bit operands of the launch that runs lie in 32 bits.
+    Wide,
 }
 
 /// An operand of a loaded launch.
@@ -60,19 +64,21 @@ pub struct Bases<'a> {
     slots: &'a [Buffer],
     inputs: &'a [&'a [u8]],
     staged: &'a [Option<Buffer>],
+    wide: &'a Buffer,
     exclusive: PhantomData<&'a mut [u8]>,
 }
 
 impl<'a> Bases<'a> {
-    /// Takes exclusive hold of the arena and the state; `staged` holds copies of the inputs that are not
-    /// aligned.
+    /// Takes exclusive hold of the arena, the state and the memory for 16-bit operands in 32 bits; `staged` holds
+    /// copies of the inputs that are not aligned.
     pub fn new(
         arena: &'a mut Buffer,
         slots: &'a mut [Buffer],
         inputs: &'a [&'a [u8]],
         staged: &'a [Option<Buffer>],
+        wide: &'a mut Buffer,
     ) -> Self {
-        Self { arena, slots, inputs, staged, exclusive: PhantomData }
+        Self { arena, slots, inputs, staged, wide, exclusive: PhantomData }
     }
 
     /// The first element of an operand, checked to lie in its buffer with all the others. Never to be written
@@ -81,6 +87,7 @@ impl<'a> Bases<'a> {
         assert_eq!(T::DTYPE, loc.dtype, "a kernel asked for an operand in another dtype than it has");
         let (base, len) = match loc.room {
             Room::Arena => (self.arena.as_ptr(), self.arena.len()),
+            Room::Wide => (self.wide.as_ptr(), self.wide.len()),
             Room::Slot(i) => (self.slots[i].as_ptr(), self.slots[i].len()),
             Room::Input(i) => match self.staged.get(i) {
                 Some(Some(copy)) => (copy.as_ptr(), copy.len()),

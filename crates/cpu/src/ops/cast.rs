@@ -1,4 +1,4 @@
-//! `cast`: to f32, from f32, bytes or indices.
+//! `cast`: from floats, bytes or indices; what is stored in 16 bits is rounded behind it.
 
 use super::Kernel;
 use super::elementwise::unary;
@@ -10,7 +10,7 @@ use ocelli_ir::{DType, TensorType, View};
 
 impl Kernel for Cast {
     fn supports(&self, inputs: &[TensorType]) -> bool {
-        self.to == DType::F32 && matches!(inputs[0].dtype, DType::F32 | DType::U8 | DType::U32)
+        matches!(inputs[0].dtype, DType::F32 | DType::U8 | DType::U32)
     }
 
     fn reads(&self, _: usize, _: &View) -> bool {

@@ -28,6 +28,7 @@ mod layer_norm;
 mod layer_norm_grad;
 mod linear_cross_entropy;
 mod linear_cross_entropy_grad;
+mod loss_scale;
 mod matmul;
 mod maximum;
 mod minimum;
@@ -169,6 +170,7 @@ pub fn kernel(op: &Op) -> Option<&dyn Kernel> {
         Op::LinearCrossEntropyGrad(op) => op,
         Op::UpdateSlice(op) => op,
         Op::StepGate(op) => op,
+        Op::LossScale(op) => op,
         Op::Adam(op) => op,
         _ => return None,
     })

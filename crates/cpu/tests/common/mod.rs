@@ -3,12 +3,12 @@
 
 use ocelli_cpu::{CpuExecutor, CpuTarget};
 use ocelli_ir::executor::{Executor, Program, Target};
-use ocelli_ir::op::{Gen, Sample};
+use ocelli_ir::op::{Gen, Sample, Storage};
 use ocelli_ir::ops::StateWrite;
 use ocelli_ir::plan::{Launch, Operand, Place, Plan};
 use ocelli_ir::tensor::{Data, Tensor};
 use ocelli_ir::{DType, Init, Op, Slot, SlotId, SlotKind, StateSpec, TensorType, View};
-pub use ocelli_testkit::host::{bytes as bytes_of, floats};
+use ocelli_testkit::host::{loaded, stored};
 use std::sync::Arc;
 
 /// How the operands lie in memory.
@@ -78,12 +78,41 @@ fn spread(dense: &[u8], view: &View, size: usize) -> Vec<u8> {
     out
 }
 
+/// A sample some of whose float inputs are stored in `half`, as far as its op's rule takes them.
+fn halved(sample: &Sample, g: &mut Gen, half: Option<DType>) -> Sample {
+    let mut sample = sample.clone();
+    let (Some(half), true) = (half, sample.op.reads_half()) else { return sample };
+    let floats: Vec<usize> =
+        (0..sample.inputs.len()).filter(|&i| sample.inputs[i].0.dtype == DType::F32).collect();
+    // What is moved has one width, and so have the operands of a product.
+    let (mut groups, rest): (Vec<Vec<usize>>, Vec<usize>) = match sample.op.storage(0) {
+        Storage::Moves => (vec![floats], vec![]),
+        _ => (vec![sample.op.operands().to_vec()], floats),
+    };
+    groups.extend(rest.into_iter().filter(|i| !sample.op.operands().contains(i)).map(|i| vec![i]));
+    for group in groups.into_iter().filter(|_| g.one_in(2)) {
+        let mut types: Vec<TensorType> = sample.inputs.iter().map(|(ty, _)| ty.clone()).collect();
+        group.iter().for_each(|&i| types[i].dtype = half);
+        // Statistics keep 32 bits.
+        if sample.op.infer(&types.iter().collect::<Vec<_>>()).is_ok() {
+            group.iter().for_each(|&i| sample.inputs[i].0.dtype = half);
+        }
+    }
+    sample
+}
+
 fn operand(place: Place, view: View, dtype: DType) -> Operand {
     Operand { place, contents: 0, view, dtype }
 }
 
 impl Case {
     pub fn new(sample: &Sample, g: &mut Gen, lie: Lie) -> Self {
+        Self::stored(sample, g, lie, None)
+    }
+
+    /// As `new`, with floats stored in `half` wherever the op allows it: of each kind of operands all, half the time.
+    pub fn stored(sample: &Sample, g: &mut Gen, lie: Lie, half: Option<DType>) -> Self {
+        let sample = &halved(sample, g, half);
         let inputs: Vec<Tensor<f64>> = sample.draw(g);
         let op = sample.op.clone();
         let want = match &op {
@@ -100,7 +129,7 @@ impl Case {
         let ins = sample.inputs.iter().zip(&inputs).enumerate();
         let ins: Vec<Operand> = ins
             .map(|(i, ((ty, _), t))| {
-                let bytes = bytes_of(t);
+                let bytes = stored(t, ty.dtype);
                 if lie == Lie::InPlace && op.in_place().iter().any(|p| p.1 == i) {
                     let slot = case.slot(&mut spec, ty.clone(), bytes);
                     return operand(Place::State(slot), View::contiguous(ty.shape.clone()), ty.dtype);
@@ -108,7 +137,7 @@ impl Case {
                 case.input(g, &op, i, ty, &bytes, lie)
             })
             .collect();
-        let outs = case.outputs(g, &ins, lie);
+        let outs = case.outputs(g, &ins, lie, half);
         case.plan.outputs = outs.iter().enumerate().map(|(i, o)| (format!("y{i}"), o.clone())).collect();
         case.plan.state = Arc::new(spec);
         let (scope, branch, after) = ("".into(), 0, vec![]);
@@ -135,13 +164,20 @@ impl Case {
         operand(Place::Input(self.plan.inputs.len() - 1), v, ty.dtype)
     }
 
-    fn outputs(&mut self, g: &mut Gen, ins: &[Operand], lie: Lie) -> Vec<Operand> {
+    fn outputs(&mut self, g: &mut Gen, ins: &[Operand], lie: Lie, half: Option<DType>) -> Vec<Operand> {
         let types: Vec<TensorType> = ins.iter().map(Operand::ty).collect();
         if let Op::StateWrite(w) = &self.op {
             return vec![operand(Place::State(w.slot), View::contiguous(w.ty.shape.clone()), w.ty.dtype)];
         }
-        let types = self.op.infer(&types.iter().collect::<Vec<_>>()).unwrap();
+        let mut types = self.op.infer(&types.iter().collect::<Vec<_>>()).unwrap();
         let op = self.op.clone();
+        for (i, ty) in types.iter_mut().enumerate() {
+            if let Some(half) =
+                half.filter(|_| matches!(op.storage(i), Storage::Half | Storage::Stream) && g.one_in(2))
+            {
+                ty.dtype = half;
+            }
+        }
         types
             .iter()
             .enumerate()
@@ -178,7 +214,14 @@ impl Case {
     pub fn check(&self, executor: &CpuExecutor, bound: f64, floor: f64) {
         for (i, (got, want)) in self.run(executor).iter().zip(&self.want).enumerate() {
             let what = format!("{} output {i} of {:?}", self.op, self.plan.launches[0].inputs);
-            compare(&what, got, want, bound * magnitude(want).max(floor));
+            let dtype = self.plan.launches[0].outputs[i].dtype;
+            // Half a step of the stored type, as a share of the number.
+            let step = match dtype {
+                DType::Bf16 => 1.0 / 256.0,
+                DType::F16 => 1.0 / 2048.0,
+                _ => 0.0,
+            };
+            compare(&what, got, dtype, want, (bound + step) * magnitude(want).max(floor));
         }
     }
 }
@@ -195,12 +238,12 @@ pub fn magnitude(t: &Tensor<f64>) -> f64 {
 }
 
 /// Panics if a result is further than `bound` from the reference.
-pub fn compare(what: &str, got: &[u8], want: &Tensor<f64>, bound: f64) {
+pub fn compare(what: &str, got: &[u8], dtype: DType, want: &Tensor<f64>, bound: f64) {
     let Data::Real(want) = &want.data else {
-        assert_eq!(got, bytes_of(want), "{what}");
+        assert_eq!(got, stored(want, dtype), "{what}");
         return;
     };
-    let got = floats(got);
+    let got = loaded(got, dtype);
     assert_eq!(got.len(), want.len(), "{what}: number of elements");
     for (i, (g, w)) in got.iter().zip(want).enumerate() {
         assert!((g - w).abs() <= bound, "{what}: element {i} is {g}, want {w} within {bound:e}");

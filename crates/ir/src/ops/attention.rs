@@ -6,7 +6,7 @@
 use super::common::float;
 use super::dropout::{check_keys, sample_keys};
 use crate::dropout::Dropout;
-use crate::op::{Fill, Gen, Gradients, Inferred, OpDef, Sample, Vjp};
+use crate::op::{Fill, Gen, Gradients, Inferred, OpDef, Sample, Storage, Vjp};
 use crate::ops::AttentionGrad;
 use crate::tensor::{Real, Tensor};
 use crate::{Cut, TensorType, Value};
@@ -176,7 +176,15 @@ impl OpDef for Attention {
         }
         let e = self.extents(&q.shape, &k.shape, &v.shape)?;
         self.check_extras(extras, e.b)?;
-        Ok(vec![(*q).clone(), TensorType::f32([e.b, e.h, e.tq])])
+        Ok(vec![TensorType::f32(q.shape.clone()), TensorType::f32([e.b, e.h, e.tq])])
+    }
+
+    fn storage(&self, output: usize) -> Storage {
+        if output == 0 { Storage::Half } else { Storage::Wide }
+    }
+
+    fn operands(&self) -> &'static [usize] {
+        &[0, 1, 2]
     }
 
     fn eval<R: Real>(&self, inputs: &[&Tensor<R>]) -> Vec<Tensor<R>> {

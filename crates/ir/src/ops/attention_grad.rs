@@ -1,9 +1,9 @@
 //! `attention_grad`: the gradients of an attention, its weights recomputed from the stored row sums.
 
 use super::attention::{Attention, Rows};
-use super::common::exact;
+use super::common::{exact, shaped};
 use crate::TensorType;
-use crate::op::{Fill, Gen, Gradients, Inferred, OpDef, Sample, Vjp};
+use crate::op::{Fill, Gen, Gradients, Inferred, OpDef, Sample, Storage, Vjp};
 use crate::tensor::{Real, Tensor};
 
 /// Inputs q, k, v, o, lse, do, then the extra inputs of the forward op. Outputs dq, dk, dv.
@@ -22,11 +22,19 @@ impl OpDef for AttentionGrad {
     fn infer(&self, inputs: &[&TensorType]) -> Inferred {
         let [q, k, v, o, lse, dy, extras @ ..] = inputs else { return Err("takes q, k, v, o, lse and do".into()) };
         let e = self.forward.extents(&q.shape, &k.shape, &v.shape)?;
-        exact(o, q, "o")?;
-        exact(dy, q, "do")?;
+        shaped(o, &q.shape, "o")?;
+        shaped(dy, &q.shape, "do")?;
         exact(lse, &TensorType::f32([e.b, e.h, e.tq]), "lse")?;
         self.forward.check_extras(extras, e.b)?;
-        Ok(vec![(*q).clone(), (*k).clone(), (*v).clone()])
+        Ok([q, k, v].map(|ty| TensorType::f32(ty.shape.clone())).into())
+    }
+
+    fn storage(&self, _: usize) -> Storage {
+        Storage::Half
+    }
+
+    fn operands(&self) -> &'static [usize] {
+        &[0, 1, 2, 3, 5]
     }
 
     fn eval<R: Real>(&self, inputs: &[&Tensor<R>]) -> Vec<Tensor<R>> {

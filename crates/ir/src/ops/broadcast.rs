@@ -1,7 +1,7 @@
 //! `broadcast`: repeats a tensor along new axes and axes of extent 1. A view with strides of 0.
 
 use super::common::{arity, sum_to};
-use crate::op::{Fill, Gen, Gradients, Inferred, OpDef, Sample, Vjp};
+use crate::op::{Fill, Gen, Gradients, Inferred, OpDef, Sample, Storage, Vjp};
 use crate::tensor::{Real, Tensor};
 use crate::{Shape, TensorType, View};
 
@@ -21,6 +21,10 @@ impl OpDef for Broadcast {
             return Err(format!("{} does not broadcast to {}", inputs[0], self.shape));
         }
         Ok(vec![TensorType::new(inputs[0].dtype, self.shape.clone())])
+    }
+
+    fn storage(&self, _: usize) -> Storage {
+        Storage::Moves
     }
 
     fn eval<R: Real>(&self, inputs: &[&Tensor<R>]) -> Vec<Tensor<R>> {

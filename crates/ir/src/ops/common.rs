@@ -15,28 +15,36 @@ pub fn float(ty: &TensorType, what: &str) -> Result<(), String> {
     if ty.dtype.is_float() { Ok(()) } else { Err(format!("{what} must be a float tensor, found {ty}")) }
 }
 
+/// Checks that an input is a float tensor of this shape, however stored.
+pub fn shaped(ty: &TensorType, shape: &[usize], what: &str) -> Result<(), String> {
+    let want = TensorType::f32(shape.to_vec());
+    if ty.dtype.is_float() && ty.shape == want.shape {
+        Ok(())
+    } else {
+        Err(format!("{what} must be {want}, found {ty}"))
+    }
+}
+
 /// Checks that an input has exactly this type.
 pub fn exact(ty: &TensorType, want: &TensorType, what: &str) -> Result<(), String> {
     if ty == want { Ok(()) } else { Err(format!("{what} must be {want}, found {ty}")) }
 }
 
-/// Rule of an element-wise op of two floats: NumPy's broadcasting, one dtype.
+/// Rule of an element-wise op of two floats: NumPy's broadcasting.
 pub fn infer_binary(inputs: &[&TensorType]) -> Inferred {
     arity(inputs, 2)?;
     let (a, b) = (inputs[0], inputs[1]);
     float(a, "the left side")?;
-    if a.dtype != b.dtype {
-        return Err(format!("both sides must have one dtype, found {a} and {b}"));
-    }
+    float(b, "the right side")?;
     let shape = a.shape.broadcast(&b.shape).ok_or_else(|| format!("cannot broadcast {a} with {b}"))?;
-    Ok(vec![TensorType::new(a.dtype, shape)])
+    Ok(vec![TensorType::f32(shape)])
 }
 
 /// Rule of an element-wise op of one float.
 pub fn infer_unary(inputs: &[&TensorType]) -> Inferred {
     arity(inputs, 1)?;
     float(inputs[0], "the input")?;
-    Ok(vec![inputs[0].clone()])
+    Ok(vec![TensorType::f32(inputs[0].shape.clone())])
 }
 
 /// Evaluates an element-wise op of two inputs with broadcasting.

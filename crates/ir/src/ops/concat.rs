@@ -1,7 +1,7 @@
 //! `concat`: tensors one after the other along an axis.
 
 use super::common::per_output;
-use crate::op::{Fill, Gen, Gradients, Inferred, OpDef, Sample, Vjp};
+use crate::op::{Fill, Gen, Gradients, Inferred, OpDef, Sample, Storage, Vjp};
 use crate::ops::Slice;
 use crate::tensor::{Data, Real, Tensor};
 use crate::{Graph, GraphError, TensorType, Value, View};
@@ -42,6 +42,10 @@ impl OpDef for Concat {
             out.shape.0[self.axis] += ty.shape[self.axis];
         }
         Ok(vec![out])
+    }
+
+    fn storage(&self, _: usize) -> Storage {
+        Storage::Moves
     }
 
     fn eval<R: Real>(&self, inputs: &[&Tensor<R>]) -> Vec<Tensor<R>> {

@@ -3,7 +3,7 @@
 
 use super::common::{arity, per_output};
 use crate::TensorType;
-use crate::op::{Fill, Gen, Gradients, Inferred, OpDef, Sample, Vjp};
+use crate::op::{Fill, Gen, Gradients, Inferred, OpDef, Sample, Storage, Vjp};
 use crate::tensor::{Real, Tensor};
 
 /// Copies a view.
@@ -16,6 +16,10 @@ impl OpDef for Contiguous {
     fn infer(&self, inputs: &[&TensorType]) -> Inferred {
         arity(inputs, 1)?;
         Ok(vec![inputs[0].clone()])
+    }
+
+    fn storage(&self, _: usize) -> Storage {
+        Storage::Moves
     }
 
     fn eval<R: Real>(&self, inputs: &[&Tensor<R>]) -> Vec<Tensor<R>> {

@@ -26,6 +26,10 @@ impl OpDef for CrossEntropy {
         Ok(vec![TensorType::f32([]), TensorType::f32([n])])
     }
 
+    fn reads_half(&self) -> bool {
+        true
+    }
+
     fn eval<R: Real>(&self, inputs: &[&Tensor<R>]) -> Vec<Tensor<R>> {
         let (targets, weights) = (inputs[1].as_u32(), inputs[2].as_real());
         let v = inputs[0].shape[1];

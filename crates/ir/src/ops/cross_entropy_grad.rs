@@ -2,7 +2,7 @@
 
 use super::common::{arity, exact};
 use crate::TensorType;
-use crate::op::{Fill, Gen, Gradients, Inferred, OpDef, Sample, Vjp};
+use crate::op::{Fill, Gen, Gradients, Inferred, OpDef, Sample, Storage, Vjp};
 use crate::ops::CrossEntropy;
 use crate::tensor::{Real, Tensor};
 
@@ -19,7 +19,11 @@ impl OpDef for CrossEntropyGrad {
         let forward = CrossEntropy.infer(&inputs[..3])?;
         exact(inputs[3], &forward[1], "lse")?;
         exact(inputs[4], &forward[0], "dloss")?;
-        Ok(vec![inputs[0].clone()])
+        Ok(vec![TensorType::f32(inputs[0].shape.clone())])
+    }
+
+    fn storage(&self, _: usize) -> Storage {
+        Storage::Half
     }
 
     fn eval<R: Real>(&self, inputs: &[&Tensor<R>]) -> Vec<Tensor<R>> {

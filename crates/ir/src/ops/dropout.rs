@@ -3,7 +3,7 @@
 
 use super::common::{arity, exact, float, per_output};
 use crate::dropout::Dropout;
-use crate::op::{Fill, Gen, Gradients, Inferred, OpDef, Sample, Vjp};
+use crate::op::{Fill, Gen, Gradients, Inferred, OpDef, Sample, Storage, Vjp};
 use crate::tensor::{Data, Real, Tensor};
 use crate::{Cut, TensorType};
 
@@ -41,6 +41,10 @@ impl OpDef for DropoutOp {
         let b = *inputs[0].shape.first().ok_or("x needs a batch axis")?;
         check_keys(&inputs[1..], b)?;
         Ok(vec![inputs[0].clone()])
+    }
+
+    fn storage(&self, _: usize) -> Storage {
+        Storage::Moves
     }
 
     fn eval<R: Real>(&self, inputs: &[&Tensor<R>]) -> Vec<Tensor<R>> {

@@ -1,7 +1,7 @@
 //! `gather_rows`: rows of a table by index; an embedding.
 
 use super::common::{arity, float, per_output};
-use crate::op::{Fill, Gen, Gradients, Inferred, OpDef, Sample, Vjp};
+use crate::op::{Fill, Gen, Gradients, Inferred, OpDef, Sample, Storage, Vjp};
 use crate::ops::ScatterRows;
 use crate::tensor::{Real, Tensor};
 use crate::{DType, Graph, GraphError, TensorType, Value};
@@ -23,7 +23,11 @@ impl OpDef for GatherRows {
             return Err(format!("takes a table [V, C] and u32 ids, found {} and {}", inputs[0], inputs[1]));
         }
         let shape = [&inputs[1].shape[..], &[inputs[0].shape[1]]].concat();
-        Ok(vec![TensorType::new(inputs[0].dtype, shape)])
+        Ok(vec![TensorType::f32(shape)])
+    }
+
+    fn storage(&self, _: usize) -> Storage {
+        Storage::Stream
     }
 
     fn eval<R: Real>(&self, inputs: &[&Tensor<R>]) -> Vec<Tensor<R>> {

@@ -1,7 +1,7 @@
 //! `gelu`: The exact GELU, `x / 2 (1 + erf(x / sqrt 2))` (Hendrycks and Gimpel 2016), not its tanh approximation.
 
 use super::common::{eval_unary, infer_unary, narrow_elements, per_output, sample_unary};
-use crate::op::{Fill, Gen, Gradients, Inferred, OpDef, Sample, Vjp};
+use crate::op::{Fill, Gen, Gradients, Inferred, OpDef, Sample, Storage, Vjp};
 use crate::tensor::{Real, Tensor};
 use crate::{Cut, Graph, GraphError, TensorType, Value};
 
@@ -14,6 +14,10 @@ impl OpDef for Gelu {
 
     fn infer(&self, inputs: &[&TensorType]) -> Inferred {
         infer_unary(inputs)
+    }
+
+    fn storage(&self, _: usize) -> Storage {
+        Storage::Half
     }
 
     fn eval<R: Real>(&self, inputs: &[&Tensor<R>]) -> Vec<Tensor<R>> {

@@ -1,8 +1,8 @@
 //! `gelu_grad`: the gradient of the exact GELU.
 
-use super::common::{arity, exact, float, per_output};
+use super::common::{arity, float, per_output, shaped};
 use crate::TensorType;
-use crate::op::{Fill, Gen, Gradients, Inferred, OpDef, Sample, Vjp};
+use crate::op::{Fill, Gen, Gradients, Inferred, OpDef, Sample, Storage, Vjp};
 use crate::tensor::{Data, Real, Tensor};
 
 /// Inputs `x` and `dy` of one type; output `dx = dy (Phi(x) + x phi(x))`, with the normal distribution's `Phi`
@@ -16,8 +16,12 @@ impl OpDef for GeluGrad {
     fn infer(&self, inputs: &[&TensorType]) -> Inferred {
         arity(inputs, 2)?;
         float(inputs[0], "x")?;
-        exact(inputs[1], inputs[0], "dy")?;
-        Ok(vec![inputs[0].clone()])
+        shaped(inputs[1], &inputs[0].shape, "dy")?;
+        Ok(vec![TensorType::f32(inputs[0].shape.clone())])
+    }
+
+    fn storage(&self, _: usize) -> Storage {
+        Storage::Half
     }
 
     fn eval<R: Real>(&self, inputs: &[&Tensor<R>]) -> Vec<Tensor<R>> {

@@ -2,7 +2,7 @@
 //! with. It is another function than the exact one, by up to 5e-4.
 
 use super::common::{eval_unary, infer_unary, narrow_elements, per_output, sample_unary};
-use crate::op::{Fill, Gen, Gradients, Inferred, OpDef, Sample, Vjp};
+use crate::op::{Fill, Gen, Gradients, Inferred, OpDef, Sample, Storage, Vjp};
 use crate::tensor::{Real, Tensor};
 use crate::{Cut, Graph, GraphError, TensorType, Value};
 
@@ -18,6 +18,10 @@ impl OpDef for GeluTanh {
 
     fn infer(&self, inputs: &[&TensorType]) -> Inferred {
         infer_unary(inputs)
+    }
+
+    fn storage(&self, _: usize) -> Storage {
+        Storage::Half
     }
 
     fn eval<R: Real>(&self, inputs: &[&Tensor<R>]) -> Vec<Tensor<R>> {

@@ -1,9 +1,9 @@
 //! `gelu_tanh_grad`: the gradient of the tanh form of the GELU.
 
-use super::common::{arity, exact, float, per_output};
+use super::common::{arity, float, per_output, shaped};
 use super::gelu_tanh::CUBE;
 use crate::TensorType;
-use crate::op::{Fill, Gen, Gradients, Inferred, OpDef, Sample, Vjp};
+use crate::op::{Fill, Gen, Gradients, Inferred, OpDef, Sample, Storage, Vjp};
 use crate::tensor::{Real, Tensor};
 
 /// Inputs `x` and `dy` of one type; output `dx = dy (1 + t + x (1 - t^2) u') / 2` with `t = tanh(u)`,
@@ -17,8 +17,12 @@ impl OpDef for GeluTanhGrad {
     fn infer(&self, inputs: &[&TensorType]) -> Inferred {
         arity(inputs, 2)?;
         float(inputs[0], "x")?;
-        exact(inputs[1], inputs[0], "dy")?;
-        Ok(vec![inputs[0].clone()])
+        shaped(inputs[1], &inputs[0].shape, "dy")?;
+        Ok(vec![TensorType::f32(inputs[0].shape.clone())])
+    }
+
+    fn storage(&self, _: usize) -> Storage {
+        Storage::Half
     }
 
     fn eval<R: Real>(&self, inputs: &[&Tensor<R>]) -> Vec<Tensor<R>> {

@@ -1,7 +1,7 @@
 //! `layer_norm`: zero mean and unit variance along the last axis, then scale and shift (Ba et al. 2016).
 
-use super::common::{arity, exact, float, narrow_rows, per_output};
-use crate::op::{Fill, Gen, Gradients, Inferred, OpDef, Sample, Vjp};
+use super::common::{arity, float, narrow_rows, per_output, shaped};
+use crate::op::{Fill, Gen, Gradients, Inferred, OpDef, Sample, Storage, Vjp};
 use crate::ops::LayerNormGrad;
 use crate::tensor::{Data, Real, Tensor};
 use crate::{Cut, Graph, GraphError, TensorType, Value};
@@ -30,9 +30,13 @@ impl OpDef for LayerNorm {
         let x = inputs[0];
         float(x, "x")?;
         let (rows, cols) = x.shape.rows();
-        exact(inputs[1], &TensorType::f32([cols]), "gamma")?;
-        exact(inputs[2], &TensorType::f32([cols]), "beta")?;
-        Ok(vec![x.clone(), TensorType::f32([rows]), TensorType::f32([rows])])
+        shaped(inputs[1], &[cols], "gamma")?;
+        shaped(inputs[2], &[cols], "beta")?;
+        Ok(vec![TensorType::f32(x.shape.clone()), TensorType::f32([rows]), TensorType::f32([rows])])
+    }
+
+    fn storage(&self, output: usize) -> Storage {
+        if output == 0 { Storage::Stream } else { Storage::Wide }
     }
 
     fn eval<R: Real>(&self, inputs: &[&Tensor<R>]) -> Vec<Tensor<R>> {

@@ -1,8 +1,8 @@
 //! `layer_norm_grad`: the gradients of a layer norm.
 
-use super::common::{arity, exact, float, per_output};
+use super::common::{arity, exact, float, per_output, shaped};
 use crate::TensorType;
-use crate::op::{Fill, Gen, Gradients, Inferred, OpDef, Sample, Vjp};
+use crate::op::{Fill, Gen, Gradients, Inferred, OpDef, Sample, Storage, Vjp};
 use crate::tensor::{Data, Real, Tensor};
 
 /// Inputs x `[.., C]`, gamma `[C]`, mean and rstd (one f32 per row), dy like x. Outputs dx like x, dgamma and
@@ -22,11 +22,15 @@ impl OpDef for LayerNormGrad {
         float(x, "x")?;
         let (rows, cols) = x.shape.rows();
         let c = TensorType::f32([cols]);
-        exact(inputs[1], &c, "gamma")?;
+        shaped(inputs[1], &[cols], "gamma")?;
         exact(inputs[2], &TensorType::f32([rows]), "mean")?;
         exact(inputs[3], &TensorType::f32([rows]), "rstd")?;
-        exact(inputs[4], x, "dy")?;
-        Ok(vec![x.clone(), c.clone(), c])
+        shaped(inputs[4], &x.shape, "dy")?;
+        Ok(vec![TensorType::f32(x.shape.clone()), c.clone(), c])
+    }
+
+    fn storage(&self, output: usize) -> Storage {
+        if output == 0 { Storage::Stream } else { Storage::Wide }
     }
 
     fn eval<R: Real>(&self, inputs: &[&Tensor<R>]) -> Vec<Tensor<R>> {

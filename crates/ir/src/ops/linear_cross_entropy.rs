@@ -44,6 +44,14 @@ impl OpDef for LinearCrossEntropy {
         Ok(vec![TensorType::f32([]), TensorType::f32([n])])
     }
 
+    fn operands(&self) -> &'static [usize] {
+        &[0, 1]
+    }
+
+    fn reads_half(&self) -> bool {
+        true
+    }
+
     fn eval<R: Real>(&self, inputs: &[&Tensor<R>]) -> Vec<Tensor<R>> {
         let (hidden, weight) = (inputs[0].as_real(), inputs[1].as_real());
         let (targets, weights) = (inputs[2].as_u32(), inputs[3].as_real());

@@ -3,7 +3,7 @@
 use super::common::{arity, exact};
 use super::linear_cross_entropy::{counts, logits};
 use crate::TensorType;
-use crate::op::{Fill, Gen, Gradients, Inferred, OpDef, Sample, Vjp};
+use crate::op::{Fill, Gen, Gradients, Inferred, OpDef, Sample, Storage, Vjp};
 use crate::ops::LinearCrossEntropy;
 use crate::tensor::{Real, Tensor};
 
@@ -23,7 +23,15 @@ impl OpDef for LinearCrossEntropyGrad {
         let forward = LinearCrossEntropy.infer(&inputs[..4])?;
         exact(inputs[4], &forward[1], "lse")?;
         exact(inputs[5], &forward[0], "dloss")?;
-        Ok(vec![inputs[0].clone(), inputs[1].clone()])
+        Ok([0, 1].map(|i| TensorType::f32(inputs[i].shape.clone())).into())
+    }
+
+    fn storage(&self, output: usize) -> Storage {
+        if output == 0 { Storage::Half } else { Storage::Wide }
+    }
+
+    fn operands(&self) -> &'static [usize] {
+        &[0, 1]
     }
 
     fn eval<R: Real>(&self, inputs: &[&Tensor<R>]) -> Vec<Tensor<R>> {

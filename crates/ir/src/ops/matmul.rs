@@ -1,7 +1,7 @@
 //! `matmul`: matrix products, single or batched, with an optional bias; always accumulated in f32 or wider.
 
 use super::common::{float, narrow_rows};
-use crate::op::{Fill, Gen, Gradients, Inferred, OpDef, Sample, Vjp};
+use crate::op::{Fill, Gen, Gradients, Inferred, OpDef, Sample, Storage, Vjp};
 use crate::ops::ReduceSum;
 use crate::tensor::{Data, Real, Tensor};
 use crate::{Cut, Graph, GraphError, TensorType, Value};
@@ -74,7 +74,15 @@ impl OpDef for MatMul {
         let mut shape = a.shape.clone();
         let r = shape.len() - 2;
         (shape.0[r], shape.0[r + 1]) = (e.m, e.n);
-        Ok(vec![TensorType::new(a.dtype, shape)])
+        Ok(vec![TensorType::f32(shape)])
+    }
+
+    fn storage(&self, _: usize) -> Storage {
+        Storage::Half
+    }
+
+    fn operands(&self) -> &'static [usize] {
+        &[0, 1]
     }
 
     fn eval<R: Real>(&self, inputs: &[&Tensor<R>]) -> Vec<Tensor<R>> {

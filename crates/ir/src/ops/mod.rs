@@ -1,6 +1,6 @@
 //! The registry of ops: one file each, one line each here.
 
-use crate::op::{Gen, Gradients, Inferred, OpDef, Sample, Vjp};
+use crate::op::{Gen, Gradients, Inferred, OpDef, Sample, Storage, Vjp};
 use crate::tensor::{Real, Tensor};
 use crate::{Cut, TensorType, View};
 use std::fmt;
@@ -57,6 +57,18 @@ macro_rules! registry {
             pub fn narrow(&self, cut: &Cut, inputs: &[&TensorType], output: &TensorType) -> Option<Vec<Option<Cut>>> {
                 match self { $(Op::$name(op) => op.narrow(cut, inputs, output)),* }
             }
+            /// How wide a float output is stored in mixed precision, see [`OpDef::storage`].
+            pub fn storage(&self, output: usize) -> Storage {
+                match self { $(Op::$name(op) => op.storage(output)),* }
+            }
+            /// Inputs that are multiplied with each other, see [`OpDef::operands`].
+            pub fn operands(&self) -> &'static [usize] {
+                match self { $(Op::$name(op) => op.operands()),* }
+            }
+            /// True if float inputs may be stored in 16 bits, see [`OpDef::reads_half`].
+            pub fn reads_half(&self) -> bool {
+                match self { $(Op::$name(op) => op.reads_half()),* }
+            }
             /// (output, input) pairs that may share memory.
             pub fn in_place(&self) -> &'static [(usize, usize)] {
                 match self { $(Op::$name(op) => op.in_place()),* }
@@ -91,7 +103,27 @@ registry! {
     cross_entropy::CrossEntropy, cross_entropy_grad::CrossEntropyGrad,
     linear_cross_entropy::LinearCrossEntropy, linear_cross_entropy_grad::LinearCrossEntropyGrad,
     // State.
-    update_slice::UpdateSlice, step_gate::StepGate, adam::Adam,
+    update_slice::UpdateSlice, step_gate::StepGate, loss_scale::LossScale, adam::Adam,
+}
+
+impl Op {
+    /// Checks that outputs are of these types, which follow from the inputs but for how wide floats are stored: an op
+    /// that makes numbers of its own may store them in 16 bits where its [`storage`](OpDef::storage) is not wide.
+    ///
+    /// # Errors
+    /// If the inputs do not fit, or the outputs differ from the rule.
+    pub fn check(&self, inputs: &[&TensorType], outputs: &[&TensorType]) -> Result<(), String> {
+        let want = self.infer(inputs)?;
+        let half = |i| matches!(self.storage(i), Storage::Half | Storage::Stream);
+        let fits = |(i, (want, have)): (usize, (&TensorType, &&TensorType))| {
+            want == *have
+                || (half(i) && want.shape == have.shape && want.dtype.is_float() && have.dtype.is_float())
+        };
+        if want.len() == outputs.len() && want.iter().zip(outputs).enumerate().all(fits) {
+            return Ok(());
+        }
+        Err(format!("has outputs {outputs:?}, its rule says {want:?}"))
+    }
 }
 
 impl fmt::Display for Op {

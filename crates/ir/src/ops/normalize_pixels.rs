@@ -2,7 +2,7 @@
 //! the bus as bytes.
 
 use super::common::{arity, per_output};
-use crate::op::{Fill, Gen, Gradients, Inferred, OpDef, Sample, Vjp};
+use crate::op::{Fill, Gen, Gradients, Inferred, OpDef, Sample, Storage, Vjp};
 use crate::tensor::{Data, Real, Tensor};
 use crate::{DType, TensorType};
 
@@ -29,6 +29,10 @@ impl OpDef for NormalizePixels {
             return Err(format!("takes u8 pixels [.., 3], found {}", inputs[0]));
         }
         Ok(vec![TensorType::f32(inputs[0].shape.clone())])
+    }
+
+    fn storage(&self, _: usize) -> Storage {
+        Storage::Stream
     }
 
     fn eval<R: Real>(&self, inputs: &[&Tensor<R>]) -> Vec<Tensor<R>> {

@@ -1,7 +1,7 @@
 //! `pad`: zeros before and behind along one axis. The transpose of `slice`.
 
 use super::common::{arity, per_output};
-use crate::op::{Fill, Gen, Gradients, Inferred, OpDef, Sample, Vjp};
+use crate::op::{Fill, Gen, Gradients, Inferred, OpDef, Sample, Storage, Vjp};
 use crate::tensor::{Data, Real, Tensor};
 use crate::{TensorType, View};
 
@@ -36,6 +36,10 @@ impl OpDef for Pad {
         let mut shape = inputs[0].shape.clone();
         shape.0[self.axis] = self.total;
         Ok(vec![TensorType::new(inputs[0].dtype, shape)])
+    }
+
+    fn storage(&self, _: usize) -> Storage {
+        Storage::Moves
     }
 
     fn eval<R: Real>(&self, inputs: &[&Tensor<R>]) -> Vec<Tensor<R>> {

@@ -1,7 +1,7 @@
 //! `patchify`: a picture as rows of patches, ready for one matrix product. There is no NCHW and no convolution.
 
 use super::common::{arity, float, per_output};
-use crate::op::{Fill, Gen, Gradients, Inferred, OpDef, Sample, Vjp};
+use crate::op::{Fill, Gen, Gradients, Inferred, OpDef, Sample, Storage, Vjp};
 use crate::ops::Unpatchify;
 use crate::tensor::{Real, Tensor};
 use crate::{TensorType, View};
@@ -39,6 +39,10 @@ impl OpDef for Patchify {
             }
             _ => Err(format!("pictures [B, H, W, C] with sides divisible by {p} expected, found {ty}")),
         }
+    }
+
+    fn storage(&self, _: usize) -> Storage {
+        Storage::Moves
     }
 
     fn eval<R: Real>(&self, inputs: &[&Tensor<R>]) -> Vec<Tensor<R>> {

@@ -1,7 +1,7 @@
 //! `permute`: axes in another order. A view.
 
 use super::common::arity;
-use crate::op::{Fill, Gen, Gradients, Inferred, OpDef, Sample, Vjp};
+use crate::op::{Fill, Gen, Gradients, Inferred, OpDef, Sample, Storage, Vjp};
 use crate::tensor::{Real, Tensor};
 use crate::{Graph, GraphError, TensorType, Value, View};
 
@@ -34,6 +34,10 @@ impl OpDef for Permute {
         }
         let shape: Vec<usize> = self.axes.iter().map(|&a| inputs[0].shape[a]).collect();
         Ok(vec![TensorType::new(inputs[0].dtype, shape)])
+    }
+
+    fn storage(&self, _: usize) -> Storage {
+        Storage::Moves
     }
 
     fn eval<R: Real>(&self, inputs: &[&Tensor<R>]) -> Vec<Tensor<R>> {

@@ -29,7 +29,11 @@ impl OpDef for ReduceSum {
         if let Some(axis) = self.axes.iter().find(|&&a| a >= inputs[0].shape.len()) {
             return Err(format!("{} has no axis {axis}", inputs[0]));
         }
-        Ok(vec![TensorType::new(inputs[0].dtype, self.kept(&inputs[0].shape))])
+        Ok(vec![TensorType::f32(self.kept(&inputs[0].shape))])
+    }
+
+    fn reads_half(&self) -> bool {
+        true
     }
 
     fn eval<R: Real>(&self, inputs: &[&Tensor<R>]) -> Vec<Tensor<R>> {

@@ -1,7 +1,7 @@
 //! `reshape`: the same elements under another shape. A view wherever no copy is needed.
 
 use super::common::arity;
-use crate::op::{Fill, Gen, Gradients, Inferred, OpDef, Sample, Vjp};
+use crate::op::{Fill, Gen, Gradients, Inferred, OpDef, Sample, Storage, Vjp};
 use crate::tensor::{Real, Tensor};
 use crate::{Cut, Graph, GraphError, Shape, TensorType, Value, View};
 
@@ -21,6 +21,10 @@ impl OpDef for Reshape {
             return Err(format!("{} has {} elements, {} has {}", inputs[0], inputs[0].shape.numel(), self.shape, self.shape.numel()));
         }
         Ok(vec![TensorType::new(inputs[0].dtype, self.shape.clone())])
+    }
+
+    fn storage(&self, _: usize) -> Storage {
+        Storage::Moves
     }
 
     fn eval<R: Real>(&self, inputs: &[&Tensor<R>]) -> Vec<Tensor<R>> {

@@ -1,7 +1,7 @@
 //! `rms_norm`: each row divided by the root of its mean square, then scaled (Zhang and Sennrich 2019).
 
-use super::common::{arity, exact, float, narrow_rows, per_output};
-use crate::op::{Fill, Gen, Gradients, Inferred, OpDef, Sample, Vjp};
+use super::common::{arity, float, narrow_rows, per_output, shaped};
+use crate::op::{Fill, Gen, Gradients, Inferred, OpDef, Sample, Storage, Vjp};
 use crate::ops::RmsNormGrad;
 use crate::tensor::{Real, Tensor};
 use crate::{Cut, Graph, GraphError, TensorType, Value};
@@ -22,8 +22,12 @@ impl OpDef for RmsNorm {
         let x = inputs[0];
         float(x, "x")?;
         let (rows, cols) = x.shape.rows();
-        exact(inputs[1], &TensorType::f32([cols]), "gamma")?;
-        Ok(vec![x.clone(), TensorType::f32([rows])])
+        shaped(inputs[1], &[cols], "gamma")?;
+        Ok(vec![TensorType::f32(x.shape.clone()), TensorType::f32([rows])])
+    }
+
+    fn storage(&self, output: usize) -> Storage {
+        if output == 0 { Storage::Stream } else { Storage::Wide }
     }
 
     fn eval<R: Real>(&self, inputs: &[&Tensor<R>]) -> Vec<Tensor<R>> {

@@ -1,8 +1,8 @@
 //! `rms_norm_grad`: the gradients of an RMS norm.
 
-use super::common::{arity, exact, float, per_output};
+use super::common::{arity, exact, float, per_output, shaped};
 use crate::TensorType;
-use crate::op::{Fill, Gen, Gradients, Inferred, OpDef, Sample, Vjp};
+use crate::op::{Fill, Gen, Gradients, Inferred, OpDef, Sample, Storage, Vjp};
 use crate::tensor::{Real, Tensor};
 
 /// Inputs x `[.., C]`, gamma `[C]`, factor (one f32 per row), dy like x. Outputs dx like x and dgamma `[C]`.
@@ -20,10 +20,14 @@ impl OpDef for RmsNormGrad {
         float(x, "x")?;
         let (rows, cols) = x.shape.rows();
         let c = TensorType::f32([cols]);
-        exact(inputs[1], &c, "gamma")?;
+        shaped(inputs[1], &[cols], "gamma")?;
         exact(inputs[2], &TensorType::f32([rows]), "factor")?;
-        exact(inputs[3], x, "dy")?;
-        Ok(vec![x.clone(), c])
+        shaped(inputs[3], &x.shape, "dy")?;
+        Ok(vec![TensorType::f32(x.shape.clone()), c])
+    }
+
+    fn storage(&self, output: usize) -> Storage {
+        if output == 0 { Storage::Stream } else { Storage::Wide }
     }
 
     fn eval<R: Real>(&self, inputs: &[&Tensor<R>]) -> Vec<Tensor<R>> {

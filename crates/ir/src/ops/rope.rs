@@ -2,7 +2,7 @@
 //! (Su et al. 2021), in the half-split layout of published decoders.
 
 use super::common::{arity, float, per_output};
-use crate::op::{Fill, Gen, Gradients, Inferred, OpDef, Sample, Vjp};
+use crate::op::{Fill, Gen, Gradients, Inferred, OpDef, Sample, Storage, Vjp};
 use crate::tensor::{Real, Tensor};
 use crate::{DType, Graph, GraphError, TensorType, Value};
 
@@ -49,7 +49,11 @@ impl OpDef for Rope {
         if !(self.theta.is_finite() && self.theta > 0.0) {
             return Err(format!("theta must be above 0, found {}", self.theta));
         }
-        Ok(vec![x.clone()])
+        Ok(vec![TensorType::f32(x.shape.clone())])
+    }
+
+    fn storage(&self, _: usize) -> Storage {
+        Storage::Half
     }
 
     fn eval<R: Real>(&self, inputs: &[&Tensor<R>]) -> Vec<Tensor<R>> {

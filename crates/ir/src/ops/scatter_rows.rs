@@ -24,7 +24,11 @@ impl OpDef for ScatterRows {
         if inputs[0].dtype != DType::U32 || inputs[1].shape[..inputs[1].shape.len() - 1] != inputs[0].shape[..] {
             return Err(format!("takes u32 ids [..] and rows [.., C], found {} and {}", inputs[0], inputs[1]));
         }
-        Ok(vec![TensorType::new(inputs[1].dtype, [self.rows, c])])
+        Ok(vec![TensorType::f32([self.rows, c])])
+    }
+
+    fn reads_half(&self) -> bool {
+        true
     }
 
     fn eval<R: Real>(&self, inputs: &[&Tensor<R>]) -> Vec<Tensor<R>> {

@@ -1,7 +1,7 @@
 //! `slice`: a range of one axis. A view.
 
 use super::common::arity;
-use crate::op::{Fill, Gen, Gradients, Inferred, OpDef, Sample, Vjp};
+use crate::op::{Fill, Gen, Gradients, Inferred, OpDef, Sample, Storage, Vjp};
 use crate::ops::Pad;
 use crate::tensor::{Real, Tensor};
 use crate::{Graph, GraphError, TensorType, Value, View};
@@ -44,6 +44,10 @@ impl OpDef for Slice {
         let mut shape = inputs[0].shape.clone();
         shape.0[self.axis] = self.len;
         Ok(vec![TensorType::new(inputs[0].dtype, shape)])
+    }
+
+    fn storage(&self, _: usize) -> Storage {
+        Storage::Moves
     }
 
     fn eval<R: Real>(&self, inputs: &[&Tensor<R>]) -> Vec<Tensor<R>> {

@@ -1,7 +1,7 @@
 //! `softmax`: over the last axis.
 
 use super::common::{infer_unary, narrow_rows, per_output, sample_unary};
-use crate::op::{Fill, Gen, Gradients, Inferred, OpDef, Sample, Vjp};
+use crate::op::{Fill, Gen, Gradients, Inferred, OpDef, Sample, Storage, Vjp};
 use crate::ops::ReduceSum;
 use crate::tensor::{Data, Real, Tensor};
 use crate::{Cut, Graph, GraphError, TensorType, Value};
@@ -15,6 +15,10 @@ impl OpDef for Softmax {
 
     fn infer(&self, inputs: &[&TensorType]) -> Inferred {
         infer_unary(inputs)
+    }
+
+    fn storage(&self, _: usize) -> Storage {
+        Storage::Stream
     }
 
     fn eval<R: Real>(&self, inputs: &[&Tensor<R>]) -> Vec<Tensor<R>> {

@@ -1,7 +1,7 @@
 //! `split`: an axis cut into equal parts. Views.
 
 use super::common::arity;
-use crate::op::{Fill, Gen, Gradients, Inferred, OpDef, Sample, Vjp};
+use crate::op::{Fill, Gen, Gradients, Inferred, OpDef, Sample, Storage, Vjp};
 use crate::ops::{Concat, Slice};
 use crate::tensor::{Real, Tensor};
 use crate::{TensorType, Value, View};
@@ -34,6 +34,10 @@ impl OpDef for Split {
         }
         ty.shape.0[self.axis] = have / self.parts;
         Ok(vec![ty; self.parts])
+    }
+
+    fn storage(&self, _: usize) -> Storage {
+        Storage::Moves
     }
 
     fn eval<R: Real>(&self, inputs: &[&Tensor<R>]) -> Vec<Tensor<R>> {

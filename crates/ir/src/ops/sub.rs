@@ -1,7 +1,7 @@
 //! `sub`: The difference `a - b`.
 
 use super::common::{binary_gradients, eval_binary, infer_binary, narrow_elements, per_output, sample_binary};
-use crate::op::{Fill, Gen, Gradients, Inferred, OpDef, Sample, Vjp};
+use crate::op::{Fill, Gen, Gradients, Inferred, OpDef, Sample, Storage, Vjp};
 use crate::tensor::{Real, Tensor};
 use crate::{Cut, Graph, GraphError, TensorType, Value};
 
@@ -14,6 +14,10 @@ impl OpDef for Sub {
 
     fn infer(&self, inputs: &[&TensorType]) -> Inferred {
         infer_binary(inputs)
+    }
+
+    fn storage(&self, _: usize) -> Storage {
+        Storage::Stream
     }
 
     fn eval<R: Real>(&self, inputs: &[&Tensor<R>]) -> Vec<Tensor<R>> {

@@ -1,7 +1,7 @@
 //! `swiglu`: a gate with the SiLU times what it lets through (Shazeer 2020, "GLU variants improve transformer").
 
-use super::common::{arity, exact, float, narrow_elements, per_output};
-use crate::op::{Fill, Gen, Gradients, Inferred, OpDef, Sample, Vjp};
+use super::common::{arity, float, narrow_elements, per_output, shaped};
+use crate::op::{Fill, Gen, Gradients, Inferred, OpDef, Sample, Storage, Vjp};
 use crate::tensor::{Real, Tensor};
 use crate::{Cut, Graph, GraphError, TensorType, Value};
 
@@ -15,8 +15,12 @@ impl OpDef for Swiglu {
     fn infer(&self, inputs: &[&TensorType]) -> Inferred {
         arity(inputs, 2)?;
         float(inputs[0], "the gate")?;
-        exact(inputs[1], inputs[0], "what is gated")?;
-        Ok(vec![inputs[0].clone()])
+        shaped(inputs[1], &inputs[0].shape, "what is gated")?;
+        Ok(vec![TensorType::f32(inputs[0].shape.clone())])
+    }
+
+    fn storage(&self, _: usize) -> Storage {
+        Storage::Half
     }
 
     fn eval<R: Real>(&self, inputs: &[&Tensor<R>]) -> Vec<Tensor<R>> {

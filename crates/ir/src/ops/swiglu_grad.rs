@@ -1,8 +1,8 @@
 //! `swiglu_grad`: the gradients of a SwiGLU.
 
-use super::common::{arity, exact, float, per_output};
+use super::common::{arity, float, per_output, shaped};
 use crate::TensorType;
-use crate::op::{Fill, Gen, Gradients, Inferred, OpDef, Sample, Vjp};
+use crate::op::{Fill, Gen, Gradients, Inferred, OpDef, Sample, Storage, Vjp};
 use crate::tensor::{Real, Tensor};
 
 /// Inputs gate, up and dy of one type; outputs like them. With s = 1 / (1 + e^-gate):
@@ -16,9 +16,13 @@ impl OpDef for SwigluGrad {
     fn infer(&self, inputs: &[&TensorType]) -> Inferred {
         arity(inputs, 3)?;
         float(inputs[0], "the gate")?;
-        exact(inputs[1], inputs[0], "what is gated")?;
-        exact(inputs[2], inputs[0], "dy")?;
-        Ok(vec![inputs[0].clone(); 2])
+        shaped(inputs[1], &inputs[0].shape, "what is gated")?;
+        shaped(inputs[2], &inputs[0].shape, "dy")?;
+        Ok(vec![TensorType::f32(inputs[0].shape.clone()); 2])
+    }
+
+    fn storage(&self, _: usize) -> Storage {
+        Storage::Half
     }
 
     fn eval<R: Real>(&self, inputs: &[&Tensor<R>]) -> Vec<Tensor<R>> {

@@ -1,7 +1,7 @@
 //! `unpatchify`: patches back into a picture; the inverse and transpose of `patchify`.
 
 use super::common::{arity, exact, per_output};
-use crate::op::{Fill, Gen, Gradients, Inferred, OpDef, Sample, Vjp};
+use crate::op::{Fill, Gen, Gradients, Inferred, OpDef, Sample, Storage, Vjp};
 use crate::ops::Patchify;
 use crate::tensor::{Real, Tensor};
 use crate::{Shape, TensorType, View};
@@ -24,6 +24,10 @@ impl OpDef for Unpatchify {
         let patches = Patchify { patch: self.patch }.infer(&[&picture])?;
         exact(inputs[0], &patches[0], "the patches")?;
         Ok(vec![picture])
+    }
+
+    fn storage(&self, _: usize) -> Storage {
+        Storage::Moves
     }
 
     fn eval<R: Real>(&self, inputs: &[&Tensor<R>]) -> Vec<Tensor<R>> {

@@ -2,7 +2,7 @@
 //! values while decoding (rule 11), metrics in their ring.
 
 use super::common::arity;
-use crate::op::{Fill, Gen, Gradients, Inferred, OpDef, Sample, Vjp};
+use crate::op::{Fill, Gen, Gradients, Inferred, OpDef, Sample, Storage, Vjp};
 use crate::tensor::{Data, Real, Tensor};
 use crate::{DType, TensorType, View};
 
@@ -35,6 +35,10 @@ impl OpDef for UpdateSlice {
             && (0..base.shape.len())
                 .all(|i| if i == self.axis { patch.shape[i] <= base.shape[i] } else { patch.shape[i] == base.shape[i] });
         if fits { Ok(vec![base.clone()]) } else { Err(format!("cannot place {patch} in {base} along axis {}", self.axis)) }
+    }
+
+    fn storage(&self, _: usize) -> Storage {
+        Storage::Moves
     }
 
     fn eval<R: Real>(&self, inputs: &[&Tensor<R>]) -> Vec<Tensor<R>> {

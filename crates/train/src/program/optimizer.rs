@@ -1,7 +1,8 @@
 //! The optimiser as a graph: scale by the batch's weight, clip by the global norm, Adam or AdamW, count the step.
 
+use super::slots::ScaleSlots;
 use super::{RunSlots, Schedule};
-use ocelli_ir::ops::{Adam, Increment, StepGate, SumSquares};
+use ocelli_ir::ops::{Adam, Increment, LossScale, StepGate, SumSquares};
 use ocelli_ir::{DType, Graph, GraphError, Init, Slot, SlotId, SlotKind, StateSpec, Value};
 
 /// Which optimiser.
@@ -33,6 +34,8 @@ pub struct Optimizer {
     pub schedule: Schedule,
     /// Batches whose gradients one step sums, at least 1.
     pub batches: usize,
+    /// Scale the loss, so that gradients stored in fp16 do not vanish.
+    pub scale_loss: bool,
 }
 
 impl Optimizer {
@@ -46,7 +49,17 @@ impl Optimizer {
         clip: None,
         schedule: Schedule::CONSTANT,
         batches: 1,
+        scale_loss: false,
     };
+
+    /// What gradients are multiplied with, f32 `[]`: the loss scale, or 1.
+    pub(super) fn seed(&self, g: &mut Graph, state: &mut StateSpec) -> Result<Value, GraphError> {
+        if !self.scale_loss {
+            return Ok(g.constant(1.0, DType::F32));
+        }
+        let slots = ScaleSlots::declare(state).map_err(|m| g.error("state", m))?;
+        Ok(g.read(state, slots.scale))
+    }
 }
 
 /// What an update reports, both f32 `[]`.
@@ -55,10 +68,12 @@ pub(super) struct Applied {
     pub norm: Value,
     /// Learning rate used.
     pub lr: Value,
+    /// Loss scale used, 0 if the loss is not scaled.
+    pub loss_scale: Value,
 }
 
-/// Updates the parameters. `updated` holds slot, value and gradient of the loss *sum*; `weight` is what that sum
-/// is divided by (rule 4).
+/// Updates the parameters. `updated` holds slot, value and gradient of the loss *sum*, times [`Optimizer::seed`];
+/// `weight` is what that sum is divided by (rule 4).
 pub(super) fn apply(
     g: &mut Graph,
     state: &mut StateSpec,
@@ -70,7 +85,11 @@ pub(super) fn apply(
     let one = g.constant(1.0, DType::F32);
     // Where the weight is 0 so are all gradients; the bound only keeps 0 / 0 out.
     let tiny = g.constant(1e-20, DType::F32);
-    let divisor = g.maximum(weight, tiny)?;
+    let mut divisor = g.maximum(weight, tiny)?;
+    let loss_scale = if o.scale_loss { o.seed(g, state)? } else { g.constant(0.0, DType::F32) };
+    if o.scale_loss {
+        divisor = g.mul(divisor, loss_scale)?;
+    }
     let mut scale = g.div(one, divisor)?;
     let grads: Vec<Value> = updated.iter().map(|u| u.2).collect();
     let squares = g.one(SumSquares, &grads)?;
@@ -90,10 +109,30 @@ pub(super) fn apply(
     let apply = g.one(StepGate, &[norm, weight])?;
     let step = g.one(Increment, &[step, apply])?;
     g.write(state, slots.step, step)?;
+    if o.scale_loss {
+        next_loss_scale(g, state, loss_scale, norm, apply)?;
+    }
     for &(slot, value, grad) in updated {
         update(g, state, o, (slot, value, grad), [scale, lr, step, apply])?;
     }
-    Ok(Applied { norm, lr })
+    Ok(Applied { norm, lr, loss_scale })
+}
+
+/// Steps without overflow after which the loss scale is doubled, as in PyTorch.
+const PATIENCE: u32 = 2000;
+
+fn next_loss_scale(
+    g: &mut Graph,
+    state: &mut StateSpec,
+    scale: Value,
+    norm: Value,
+    apply: Value,
+) -> Result<(), GraphError> {
+    let slots = ScaleSlots::declare(state).map_err(|m| g.error("state", m))?;
+    let good = g.read(state, slots.good);
+    let next = g.many(LossScale { interval: PATIENCE }, &[scale, good, norm, apply])?;
+    g.write(state, slots.scale, next[0])?;
+    g.write(state, slots.good, next[1])
 }
 
 fn update(

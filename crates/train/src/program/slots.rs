@@ -6,7 +6,7 @@ use ocelli_ir::{Init, Slot, SlotId, SlotKind, StateSpec, TensorType};
 pub const RING_ROWS: usize = 1024;
 
 /// Columns of the metrics ring.
-pub const COLUMNS: [&str; 4] = ["loss_sum", "weight", "grad_norm", "lr"];
+pub const COLUMNS: [&str; 5] = ["loss_sum", "weight", "grad_norm", "lr", "loss_scale"];
 
 /// Slots that every training program uses.
 #[derive(Clone, Copy, Debug)]
@@ -40,6 +40,32 @@ impl RunSlots {
             seed: slot("dropout.seed", TensorType::u32([2]), SlotKind::Setting)?,
             lr: slot("optimizer.lr", TensorType::f32([]), SlotKind::Setting)?,
             ring: slot("metrics.ring", TensorType::f32([RING_ROWS, COLUMNS.len()]), SlotKind::Ring)?,
+        })
+    }
+}
+
+/// Loss scaling.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct ScaleSlots {
+    /// f32 `[]`: the factor on the loss.
+    pub scale: SlotId,
+    /// u32 `[]`: steps since it last changed.
+    pub good: SlotId,
+}
+
+impl ScaleSlots {
+    /// The first scale. PyTorch's is 65,536 on a mean loss; here the loss is a sum, so its gradients are larger by
+    /// the number of tokens.
+    const FIRST: f64 = 1024.0;
+
+    /// Adds the slots, or finds them.
+    pub fn declare(state: &mut StateSpec) -> Result<Self, String> {
+        let mut slot = |name: &str, ty, init| {
+            state.declare(Slot { name: name.into(), ty, kind: SlotKind::LossScale, init })
+        };
+        Ok(Self {
+            scale: slot("amp.loss_scale", TensorType::f32([]), Init::Constant(Self::FIRST))?,
+            good: slot("amp.good_steps", TensorType::u32([]), Init::Zeros)?,
         })
     }
 }

@@ -1,4 +1,4 @@
-//! The lines of `metrics.jsonl`. Each names its `kind`: `step`, `progress`, `validation` or `summary`.
+//! The lines of `metrics.jsonl`. Each names its `kind`: `step`, `overflow`, `progress`, `validation` or `summary`.
 
 use crate::engine::StepMetrics;
 use crate::report::{Ended, Progress, Summary};
@@ -7,6 +7,11 @@ use serde_json::{Value, json};
 /// One step as a line.
 pub fn step_line(epoch: u64, step: u64, m: &StepMetrics) -> Value {
     json!({"kind": "step", "epoch": epoch, "step": step, "loss": m.loss(), "grad_norm": m.grad_norm, "lr": m.lr, "weight": m.weight})
+}
+
+/// A batch that took no step as a line: its gradient overflowed in 16 bits.
+pub fn overflow_line(epoch: u64, m: &StepMetrics) -> Value {
+    json!({"kind": "overflow", "epoch": epoch, "loss": m.loss(), "loss_scale": m.loss_scale})
 }
 
 /// The state of things as a line.

@@ -1,8 +1,10 @@
 //! What the steps were like: read back from the device, written down, told.
 
 use super::{Run, metrics};
+use crate::engine::StepMetrics;
 use crate::error::TrainError;
 use crate::report::{Event, Progress};
+use ocelli_data::text::count;
 use std::time::Duration;
 
 impl Run<'_> {
@@ -11,6 +13,7 @@ impl Run<'_> {
         let mut rows = self.engine.metrics(self.flushed, self.attempts)?;
         // An attempt without weight is no step.
         rows.retain(|m| m.weight != 0.0);
+        self.take_back(&mut rows)?;
         let first = (self.step + 1).saturating_sub(rows.len() as u64);
         let epoch = self.epoch;
         let lines: Vec<_> =
@@ -25,6 +28,22 @@ impl Run<'_> {
         self.last = rows.last().copied().or(self.last);
         self.flushed = self.attempts;
         Ok(())
+    }
+
+    /// Takes out the attempts that were no steps because their gradient overflowed: only the device knew.
+    fn take_back(&mut self, rows: &mut Vec<StepMetrics>) -> Result<(), TrainError> {
+        let overflowed: Vec<StepMetrics> = rows.iter().copied().filter(StepMetrics::overflowed).collect();
+        let Some(last) = overflowed.last() else { return Ok(()) };
+        rows.retain(|m| !m.overflowed());
+        self.step -= overflowed.len() as u64;
+        let line = format!(
+            "loss scale: {} overflowed and took no step; the scale is {} now",
+            count(overflowed.len(), "batch"),
+            last.loss_scale / 2.0
+        );
+        self.reporter.event(&Event::Note(&line));
+        let lines: Vec<_> = overflowed.iter().map(|m| metrics::overflow_line(self.epoch, m)).collect();
+        self.log(&lines)
     }
 
     pub(super) fn diverged(&self, step: u64, loss: f32, norm: f32) -> TrainError {

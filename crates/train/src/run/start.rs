@@ -145,8 +145,9 @@ fn engine(request: &Request, data: &Prepared, total: u64) -> Result<Engine, Trai
         side_by_side: c.trainer.eval_batch_size.min(SIDE_BY_SIDE),
         positions: data.train.lengths().limit() + 1,
     };
-    let optimizer = settings::optimizer(c, total);
-    let mut engine = Engine::new(request.executor.clone(), model, Some(optimizer), c.trainer.seed, captions)?;
+    let (executor, optimizer) = (request.executor.clone(), settings::optimizer(c, total));
+    let options = settings::passes(c);
+    let mut engine = Engine::new(executor, model, Some(optimizer), c.trainer.seed, captions, options)?;
     engine.set_lr(c.trainer.lr)?;
     Ok(engine)
 }
