@@ -2,8 +2,8 @@
 //! The defaults alone are a valid configuration (a test says so).
 
 use crate::choices::{
-    AmpDtype, AmpResidual, Architecture, CaptionChoice, Dataset, Loss, LrSchedule, Optimizer, Padding, Pixels, Residual,
-    Unknown,
+    AmpDtype, AmpResidual, Architecture, CaptionChoice, Dataset, Loss, LrSchedule, Optimizer, Padding,
+    Pixels, Residual, Unknown,
 };
 use crate::types::{DataConfig, ModelConfig, TrainerConfig};
 
@@ -109,6 +109,8 @@ impl Default for TrainerConfig {
             autotune: false,
             prefetch: false,
             recompute: false,
+            freeze: None,
+            lr_groups: None,
             grad_accum: 1,
             zero: 0,
             use_wandb: false,

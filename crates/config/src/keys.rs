@@ -2,8 +2,8 @@
 //! walks this table. A test freezes it, and another compares it with the structs in `types.rs`.
 
 use crate::choices::{
-    Alpha, AmpDtype, AmpResidual, Architecture, CaptionChoice, Dataset, Loss, LrSchedule, Optimizer, Padding, Pixels,
-    ProfilerMode, Residual, Unknown,
+    Alpha, AmpDtype, AmpResidual, Architecture, CaptionChoice, Dataset, Loss, LrSchedule, Optimizer, Padding,
+    Pixels, ProfilerMode, Residual, Unknown,
 };
 
 /// What a key may hold, besides `null` where [`Key::nullable`] says so.
@@ -232,7 +232,9 @@ pub const KEYS: &[Key] = &[
     flag("trainer_config.flash_attention", "Attention without the T x T matrix.").engine(),
     flag("trainer_config.autotune", "Measured choice among kernels.").engine(),
     flag("trainer_config.prefetch", "Copy the next batch during the step.").engine(),
-    flag("trainer_config.recompute", "Compute activations again in the backward pass.").only(&["false"]),
+    flag("trainer_config.recompute", "Compute cheap activations (norms, activation functions, dropout) again in the backward pass instead of keeping them."),
+    text("trainer_config.freeze", "Weights that stay as they are, by name: patterns divided by commas, * for any characters, such as vision_encoder.*; null: none.").or_null(),
+    text("trainer_config.lr_groups", "Learning rates of weights by name: pattern=rate, divided by commas, the first that fits; they follow the schedule; null: lr for all.").or_null(),
     int("trainer_config.grad_accum", 1, ROWS, "Batches whose gradients one optimiser step sums; an epoch's last step may have fewer."),
     int("trainer_config.zero", 0, 3, "Stage of the sharded optimiser.").only(&["0"]),
     flag("trainer_config.use_wandb", "Report to Weights & Biases.").only(&["false"]),

@@ -9,6 +9,7 @@ mod capability;
 mod choices;
 mod defaults;
 mod error;
+mod groups;
 mod help;
 mod interpolate;
 mod json;
@@ -28,10 +29,11 @@ mod unread;
 mod yaml;
 
 pub use choices::{
-    Alpha, AmpDtype, AmpResidual, Architecture, CaptionChoice, Dataset, Loss, LrSchedule, Optimizer, Padding, Pixels,
-    ProfilerMode, Residual, Unknown,
+    Alpha, AmpDtype, AmpResidual, Architecture, CaptionChoice, Dataset, Loss, LrSchedule, Optimizer, Padding,
+    Pixels, ProfilerMode, Residual, Unknown,
 };
 pub use error::{ConfigErrors, Problem, ProblemKind};
+pub use groups::Pattern;
 pub use help::{all_help, help, hint};
 pub use keys::{EXACT_STEPS, GROUPS, Interval, KEYS, Key, Kind, Status};
 pub use node::Origin;

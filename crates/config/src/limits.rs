@@ -30,6 +30,8 @@ const CHECKS: &[Check] = &[
     (&["trainer_config.beta1"], |c| below_one("beta1", c.trainer.beta1)),
     (&["trainer_config.beta2"], |c| below_one("beta2", c.trainer.beta2)),
     (&["trainer_config.weight_decay"], |c| finite("weight_decay", c.trainer.weight_decay)),
+    (&["trainer_config.freeze"], |c| c.trainer.frozen().err().map(|why| format!("freeze: {why}"))),
+    (&["trainer_config.lr_groups"], |c| c.trainer.rates().err().map(|why| format!("lr_groups: {why}"))),
     (&["data_config.max_seq_length", "model_config.max_positions"], max_length),
     (&["data_config.padding", "data_config.max_seq_length"], padding),
     (&["data_config.data_path", "data_config.dataset"], data_path),

@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::choices::{
-    Alpha, AmpDtype, AmpResidual, Architecture, CaptionChoice, Dataset, Loss, LrSchedule, Optimizer, Padding, Pixels,
-    ProfilerMode, Residual, Unknown,
+    Alpha, AmpDtype, AmpResidual, Architecture, CaptionChoice, Dataset, Loss, LrSchedule, Optimizer, Padding,
+    Pixels, ProfilerMode, Residual, Unknown,
 };
 
 /// Everything one run depends on.
@@ -213,6 +213,10 @@ pub struct TrainerConfig {
     pub prefetch: bool,
     /// Compute activations again in the backward pass.
     pub recompute: bool,
+    /// Patterns of weights that are not trained; see [`TrainerConfig::frozen`].
+    pub freeze: Option<String>,
+    /// Patterns of weights with learning rates of their own; see [`TrainerConfig::rates`].
+    pub lr_groups: Option<String>,
     /// Batches per optimiser step.
     pub grad_accum: usize,
     /// Stage of the sharded optimiser, 0 to 3.

@@ -216,7 +216,6 @@ fn what_is_not_there_yet_says_so() {
         ("trainer_config.use_wandb=true", "use_wandb true is not there yet; only false is"),
         ("trainer_config.profiler_mode=trace", "profiler_mode trace is not there yet; only null is"),
         ("trainer_config.zero=2", "zero 2 is not there yet; only 0 is"),
-        ("trainer_config.recompute=true", "recompute true is not there yet; only false is"),
     ] {
         let file = "data_config:\n  data_path: x\n";
         let resolved = ocelli_config::load_stored("kept.yaml", file, &[value.to_owned()]).unwrap();

@@ -116,7 +116,7 @@ fn unknown_characters_replaced_or_dropped() {
     let b = only_batch(Memory::of(&["aéb", "éé"]), setup, 2);
     assert_eq!(b.tokens[..4], [0, 1, P, P]);
     let replaced = |b: &Batch| b.flaws.iter().map(|f| (f.row, f.replaced)).collect::<Vec<_>>();
-    assert_eq!((replaced(&b), b.real_rows, b.skipped[0].why.reason), (vec![(0, 1)], 1, "empty_caption"));
+    assert_eq!((replaced(&b), b.real_rows, b.skipped[0].why.reason), (vec![(0, 1)], 1, "unknown_character"));
     let b = only_batch(Memory::of(&["aéb", "éé"]), Setup { vocabulary: "ab?", ..setup }, 2);
     assert_eq!(
         (b.tokens[..4].to_vec(), replaced(&b), b.real_rows),

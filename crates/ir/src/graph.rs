@@ -44,6 +44,20 @@ pub struct Node {
     pub outputs: Vec<Value>,
     /// Path of the module it was built in, such as `decoder.blocks.0.attn`.
     pub scope: Arc<str>,
+    /// The part of the program that it belongs to.
+    pub phase: Phase,
+}
+
+/// The parts of a training step, in their order.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Phase {
+    /// From the batch to the loss.
+    #[default]
+    Forward,
+    /// From the loss to the gradients.
+    Backward,
+    /// From the gradients to the new state.
+    Update,
 }
 
 /// A node that cannot be built, or a gradient that cannot be taken. Names the op, the module and the line of
@@ -71,6 +85,7 @@ pub struct Graph {
     outputs: Vec<(String, Value)>,
     scope: Vec<String>,
     path: Arc<str>,
+    phase: Phase,
 }
 
 impl Graph {
@@ -121,8 +136,21 @@ impl Graph {
         self.path = self.scope.join(".").into();
     }
 
-    /// Builds what `f` adds under exactly the path `path`: for passes, whose nodes belong to the module of the
-    /// node they come from.
+    /// What is added from here on belongs to this part; returns the part before.
+    pub fn begin(&mut self, phase: Phase) -> Phase {
+        std::mem::replace(&mut self.phase, phase)
+    }
+
+    /// Builds what `f` adds in the module and the part of the program of `node`: for passes, whose nodes come from
+    /// others.
+    pub fn like<T>(&mut self, node: &Node, f: impl FnOnce(&mut Self) -> T) -> T {
+        let before = self.begin(node.phase);
+        let out = self.at_path(&node.scope, f);
+        self.phase = before;
+        out
+    }
+
+    /// Builds what `f` adds under exactly the path `path`.
     pub fn at_path<T>(&mut self, path: &Arc<str>, f: impl FnOnce(&mut Self) -> T) -> T {
         let before = std::mem::replace(&mut self.path, path.clone());
         let out = f(self);
@@ -147,7 +175,8 @@ impl Graph {
         let outputs = (0..out.len()).map(|i| Value((self.values.len() + i) as u32)).collect::<Vec<_>>();
         self.values.extend(out.into_iter().enumerate().map(|(output, ty)| ValueInfo { ty, node, output }));
         let scope = self.path.clone();
-        self.nodes.push(Node { op, inputs: inputs.to_vec(), outputs: outputs.clone(), scope });
+        let phase = self.phase;
+        self.nodes.push(Node { op, inputs: inputs.to_vec(), outputs: outputs.clone(), scope, phase });
         outputs
     }
 
@@ -233,7 +262,8 @@ impl Graph {
             .unwrap_or_else(|m| unreachable!("{} has no rule to break: {m}", op.name()))
             .remove(0);
         self.values.push(ValueInfo { ty, node, output: 0 });
-        self.nodes.push(Node { op, inputs: vec![], outputs: vec![value], scope: self.path.clone() });
+        let (scope, phase) = (self.path.clone(), self.phase);
+        self.nodes.push(Node { op, inputs: vec![], outputs: vec![value], scope, phase });
         value
     }
 }

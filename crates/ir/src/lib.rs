@@ -39,7 +39,7 @@ pub mod tensor;
 
 pub use cut::Cut;
 pub use dtype::DType;
-pub use graph::{Graph, GraphError, Node, Value, ValueInfo};
+pub use graph::{Graph, GraphError, Node, Phase, Value, ValueInfo};
 pub use ops::Op;
 pub use shape::{Shape, TensorType, View};
 pub use state::{Init, Slot, SlotId, SlotKind, StateSpec};

@@ -5,7 +5,7 @@
 //! the order of the walk, so the result is the same on every run.
 
 use ocelli_ir::op::Vjp;
-use ocelli_ir::{Graph, GraphError, Op, Value};
+use ocelli_ir::{Graph, GraphError, Op, Phase, Value};
 
 /// The gradients of the scalar `loss` with respect to each of `wanted`, times `seed` (a scalar of the loss's
 /// dtype: 1, or the loss scale).
@@ -22,6 +22,7 @@ pub fn gradients(
     let relevant = reached_from(g, wanted);
     let mut grads: Vec<Option<Value>> = vec![None; g.values().len()];
     grads[loss.index()] = Some(seed);
+    let before = g.begin(Phase::Backward);
     for index in (0..g.nodes().len()).rev() {
         let node = g.nodes()[index].clone();
         let out_grads: Vec<Option<Value>> = node.outputs.iter().map(|v| grads[v.index()]).collect();
@@ -46,6 +47,7 @@ pub fn gradients(
             });
         }
     }
+    g.begin(before);
     wanted.iter().map(|w| grads[w.value.index()].ok_or_else(|| unreached(g, w))).collect()
 }
 

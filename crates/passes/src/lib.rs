@@ -4,6 +4,7 @@ pub mod autodiff;
 pub mod memory;
 pub mod pipeline;
 pub mod precision;
+pub mod recompute;
 pub mod row_slice;
 pub mod schedule;
 pub mod simplify;

@@ -5,7 +5,7 @@
 //! slots to the state (a 16-bit copy of a weight, a loss scale), so the state is made after the passes have run.
 
 use crate::precision::{self, Precision};
-use crate::{memory, row_slice, simplify, verify};
+use crate::{memory, recompute, row_slice, simplify, verify};
 use ocelli_ir::executor::Target;
 use ocelli_ir::plan::Plan;
 use ocelli_ir::{Graph, GraphError, StateSpec};
@@ -38,13 +38,15 @@ pub enum Stage {
 pub struct Options {
     /// Pass `row_slice`.
     pub row_slice: bool,
+    /// Pass `recompute`.
+    pub recompute: bool,
     /// Pass `precision`; none: everything is stored in 32 bits.
     pub precision: Option<Precision>,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { row_slice: true, precision: None }
+        Self { row_slice: true, recompute: false, precision: None }
     }
 }
 
@@ -70,7 +72,7 @@ impl fmt::Debug for PassCx<'_> {
 }
 
 impl<'a> PassCx<'a> {
-    /// Everything turned on.
+    /// The options of [`Options::default`].
     pub fn new(state: &'a mut StateSpec, target: &'a dyn Target) -> Self {
         Self { state, target, options: Options::default(), watch: None }
     }
@@ -105,6 +107,13 @@ pub const PASSES: &[Pass] = &[
         stage: Stage::Forward,
         on: |o| o.row_slice,
         run: |g, _| row_slice::row_slice(g),
+    },
+    Pass {
+        name: "recompute",
+        class: Class::Exact,
+        stage: Stage::Whole,
+        on: |o| o.recompute,
+        run: |g, _| recompute::recompute(g),
     },
     Pass {
         name: "precision",

@@ -35,7 +35,7 @@ pub fn precision(graph: &Graph, policy: Precision) -> Result<Graph, GraphError> 
             let value = inputs[i];
             inputs[i] = match halves.get(&value) {
                 Some(&half) => half,
-                None => out.at_path(&node.scope, |g| g.cast(value, policy.half))?,
+                None => out.like(node, |g| g.cast(value, policy.half))?,
             };
             halves.insert(value, inputs[i]);
         }
@@ -46,7 +46,7 @@ pub fn precision(graph: &Graph, policy: Precision) -> Result<Graph, GraphError> 
                 ty
             })
             .collect();
-        let new = out.at_path(&node.scope, |g| g.typed(node.op.clone(), &inputs, types))?;
+        let new = out.like(node, |g| g.typed(node.op.clone(), &inputs, types))?;
         values.extend(node.outputs.iter().copied().zip(new));
     }
     graph.outputs().iter().for_each(|(name, v)| out.output(name, values[v]));

@@ -134,7 +134,7 @@ impl Moved<'_> {
     }
 
     fn add(&mut self, node: &Node, op: Op, inputs: &[Value]) -> Result<Vec<Value>, GraphError> {
-        self.out.at_path(&node.scope, |g| g.many(op, inputs))
+        self.out.like(node, |g| g.many(op, inputs))
     }
 
     /// A part of an old value, in the shape that is left of the value's.
@@ -147,7 +147,7 @@ impl Moved<'_> {
             return Ok(part);
         }
         let shape = &self.from.ty(v).shape;
-        let part = self.out.at_path(&node.scope, |g| match cut.axis(shape) {
+        let part = self.out.like(node, |g| match cut.axis(shape) {
             Some(axis) => g.slice(whole, axis, cut.start, cut.kept),
             None => {
                 let rows = g.reshape(whole, [cut.outer, cut.len, cut.inner])?;

@@ -46,6 +46,7 @@ const TRAINING: &[&str] = &[
     "eps",
     "weight_decay",
     "clip_grad_norm",
+    "lr_groups",
     "use_amp",
     "amp_dtype",
     "amp_residual",
@@ -121,6 +122,7 @@ fn changes(before: &Config, now: &Config) -> Changes {
             match group.as_str() {
                 "model_config" if !FREE_MODEL.contains(&key.as_str()) => out.refused.push(line),
                 "data_config" if FIXED_DATA.contains(&key.as_str()) => out.refused.push(line),
+                "trainer_config" if key == "freeze" => out.refused.push(line),
                 "trainer_config" if !TRAINING.contains(&key.as_str()) => {}
                 _ => out.noted.push(line),
             }

@@ -127,7 +127,7 @@ impl Engine {
     ) -> Result<Self, EngineError> {
         let model = model.into();
         let captions = Captions { positions: captions.positions.clamp(2, model.max_places()), ..captions };
-        let make = Make { model, optimizer, options: options, captions };
+        let make = Make { model, optimizer, options, captions };
         // Building one program of each kind names every slot; other sizes add none.
         let mut spec = StateSpec::default();
         let small = Size { batch: 1, text: 1 };

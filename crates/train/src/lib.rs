@@ -6,6 +6,7 @@ pub mod engine;
 mod error;
 pub mod evaluate;
 pub mod export;
+mod groups;
 pub mod look;
 pub mod prepare;
 pub mod program;

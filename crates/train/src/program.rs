@@ -11,13 +11,13 @@ mod slots;
 
 pub use generate::{decode, prefill};
 pub use loss::{Inputs, Pictures};
-pub use optimizer::{Optimizer, OptimizerKind};
+pub use optimizer::{Group, Optimizer, OptimizerKind};
 pub use schedule::{Decay, Schedule};
 pub use slots::{COLUMNS, RING_ROWS, RunSlots};
 use slots::{SumSlots, gradient_slot};
 
 use ocelli_ir::ops::{Concat, Increment, UpdateSlice};
-use ocelli_ir::{DType, Graph, GraphError, Op, SlotId, SlotKind, StateSpec, Value};
+use ocelli_ir::{DType, Graph, GraphError, Op, Phase, Slot, SlotId, SlotKind, StateSpec, Value};
 use ocelli_models::Model;
 use ocelli_models::nn::{Context, DropoutKeys, Mode};
 use ocelli_passes::autodiff::{Wanted, gradients};
@@ -61,6 +61,7 @@ pub fn accumulate(
     optimizer: &Optimizer,
 ) -> Result<Graph, CompileError> {
     let Step { mut g, loss, weight, updated, .. } = gradients_of_batch(cx, model, size, pictures, optimizer)?;
+    g.begin(Phase::Update);
     g.enter("accumulate");
     let add = |g: &mut Graph, state: &StateSpec, slot, value| {
         let old = g.read(state, slot);
@@ -89,8 +90,8 @@ pub fn apply(cx: &mut PassCx<'_>, optimizer: &Optimizer) -> Result<Graph, Compil
     let slots = RunSlots::declare(cx.state).map_err(|m| g.error("state", m))?;
     let sums = SumSlots::declare(cx.state).map_err(|m| g.error("state", m))?;
     let (loss, weight) = (g.read(cx.state, sums.loss), g.read(cx.state, sums.weight));
-    let parameters: Vec<SlotId> =
-        cx.state.iter().filter(|(_, s)| s.kind == SlotKind::Parameter).map(|(id, _)| id).collect();
+    let trained = |s: &Slot| s.kind == SlotKind::Parameter && optimizer.rate(&s.name).is_some();
+    let parameters: Vec<SlotId> = cx.state.iter().filter(|(_, s)| trained(s)).map(|(id, _)| id).collect();
     let mut emptied = vec![sums.loss, sums.weight];
     let mut updated = Vec::with_capacity(parameters.len());
     for parameter in parameters {
@@ -138,7 +139,12 @@ fn gradients_of_batch(
     let mode = Mode::Train(DropoutKeys { seed, step, samples });
     let (mut g, loss, weight) = forward(g, cx, model, &inputs, mode)?;
     count(&mut g, cx.state, slots.batches)?;
-    let parameters = parameters(&g, cx.state)?;
+    let mut parameters = parameters(&g, cx.state)?;
+    // What is not trained has no gradient, and nothing behind it has a backward part.
+    parameters.retain(|(slot, _)| optimizer.rate(&cx.state.get(*slot).name).is_some());
+    if parameters.is_empty() {
+        return Err(g.error("train", "trainer_config.freeze leaves no weight to train").into());
+    }
     let seed = optimizer.seed(&mut g, cx.state)?;
     let grads = parameter_gradients(&mut g, cx.state, &parameters, loss, seed)?;
     cx.show("autodiff", &g);
@@ -256,6 +262,7 @@ fn parameters(g: &Graph, state: &StateSpec) -> Result<Vec<(SlotId, Value)>, Grap
 /// Updates the parameters by their gradients, and writes one row of the ring.
 fn update(step: &mut Step, state: &mut StateSpec, optimizer: &Optimizer) -> Result<(), GraphError> {
     let Step { g, slots, loss, weight, updated } = step;
+    g.begin(Phase::Update);
     g.enter("optimizer");
     let applied = optimizer::apply(g, state, slots, optimizer, updated, *weight)?;
     record(g, state, slots, [*loss, *weight, applied.norm, applied.lr, applied.loss_scale])?;

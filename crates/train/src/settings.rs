@@ -1,6 +1,6 @@
 //! From configuration keys to what programs and data are made of.
 
-use crate::program::{Decay, Optimizer, OptimizerKind, Schedule};
+use crate::program::{Decay, Group, Optimizer, OptimizerKind, Schedule};
 use ocelli_config as config;
 use ocelli_config::{Config, ModelConfig};
 use ocelli_data::batch::{LossMode, Padding};
@@ -83,6 +83,7 @@ pub fn optimizer(c: &Config, total: u64) -> Optimizer {
         weight_decay: t.weight_decay,
         clip: t.clip_grad_norm,
         batches: t.grad_accum,
+        groups: groups(c),
         scale_loss: half(c) == Some(DType::F16),
         schedule: Schedule {
             warmup: t.warmup_iters,
@@ -94,6 +95,15 @@ pub fn optimizer(c: &Config, total: u64) -> Optimizer {
             },
         },
     }
+}
+
+/// Weights that are not trained, and those with rates of their own.
+fn groups(c: &Config) -> Vec<Group> {
+    let t = &c.trainer;
+    // Both lists were checked with the configuration.
+    let frozen = t.frozen().unwrap_or_default().into_iter().map(|pattern| Group { pattern, rate: None });
+    let rates = t.rates().unwrap_or_default().into_iter();
+    frozen.chain(rates.map(|(pattern, lr)| Group { pattern, rate: Some(lr / t.lr) })).collect()
 }
 
 /// The passes of a run, the CPU's: mixed precision only if its type was set.
@@ -108,7 +118,7 @@ pub fn passes(c: &Config) -> Options {
             config::AmpResidual::Auto => DType::F32,
         },
     });
-    Options { precision, ..Options::default() }
+    Options { precision, recompute: c.trainer.recompute, ..Options::default() }
 }
 
 /// Blocks up to which `auto` keeps the residual stream in bf16.

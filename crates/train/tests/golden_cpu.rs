@@ -11,6 +11,7 @@ use ocelli_passes::compile;
 use ocelli_testkit::golden;
 use ocelli_testkit::host::{bytes, floats};
 use ocelli_testkit::tolerance::{Kind, f32_bound};
+use ocelli_train::program::COLUMNS;
 use std::sync::Arc;
 
 struct Machine {
@@ -66,7 +67,8 @@ fn compare(case: &Case, threads: usize) -> (Report<'_>, Computed) {
     report.outputs(&case.gradients, &gradients);
     machine.run("train", &case.train, case.steps());
     let ring = floats(&machine.state.read(case.slots.ring).unwrap());
-    report.losses(&(0..case.steps()).map(|i| ring[4 * i] / ring[4 * i + 1]).collect::<Vec<_>>());
+    let rows = ring.chunks(COLUMNS.len()).take(case.steps());
+    report.losses(&rows.map(|row| row[0] / row[1]).collect::<Vec<_>>());
     for (id, slot) in case.parameters() {
         assert_eq!(machine.spec.get(id).ty.dtype, DType::F32);
         report.trained(&slot.name, &floats(&machine.state.read(id).unwrap()));

@@ -2,6 +2,7 @@
 
 use super::slots::ScaleSlots;
 use super::{RunSlots, Schedule};
+use ocelli_config::Pattern;
 use ocelli_ir::ops::{Adam, Increment, LossScale, StepGate, SumSquares};
 use ocelli_ir::{DType, Graph, GraphError, Init, Slot, SlotId, SlotKind, StateSpec, Value};
 
@@ -34,6 +35,8 @@ pub struct Optimizer {
     pub schedule: Schedule,
     /// Batches whose gradients one step sums, at least 1.
     pub batches: usize,
+    /// Weights that are treated otherwise; the first group whose pattern fits counts.
+    pub groups: Vec<Group>,
     /// Scale the loss, so that gradients stored in fp16 do not vanish.
     pub scale_loss: bool,
 }
@@ -49,8 +52,14 @@ impl Optimizer {
         clip: None,
         schedule: Schedule::CONSTANT,
         batches: 1,
+        groups: Vec::new(),
         scale_loss: false,
     };
+
+    /// What a weight's learning rate is multiplied with; none if it is not trained.
+    pub fn rate(&self, name: &str) -> Option<f64> {
+        self.groups.iter().find(|group| group.pattern.matches(name)).map_or(Some(1.0), |group| group.rate)
+    }
 
     /// What gradients are multiplied with, f32 `[]`: the loss scale, or 1.
     pub(super) fn seed(&self, g: &mut Graph, state: &mut StateSpec) -> Result<Value, GraphError> {
@@ -60,6 +69,15 @@ impl Optimizer {
         let slots = ScaleSlots::declare(state).map_err(|m| g.error("state", m))?;
         Ok(g.read(state, slots.scale))
     }
+}
+
+/// Weights of certain names.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Group {
+    /// Their names.
+    pub pattern: Pattern,
+    /// What their learning rate is multiplied with; none: they are not trained.
+    pub rate: Option<f64>,
 }
 
 /// What an update reports, both f32 `[]`.
@@ -113,6 +131,13 @@ pub(super) fn apply(
         next_loss_scale(g, state, loss_scale, norm, apply)?;
     }
     for &(slot, value, grad) in updated {
+        let lr = match o.rate(&state.get(slot).name) {
+            Some(rate) if rate != 1.0 => {
+                let rate = g.constant(rate, DType::F32);
+                g.mul(lr, rate)?
+            }
+            _ => lr,
+        };
         update(g, state, o, (slot, value, grad), [scale, lr, step, apply])?;
     }
     Ok(Applied { norm, lr, loss_scale })

@@ -11,6 +11,7 @@ impl Run<'_> {
     /// Reads the ring back, writes a line a step, and stops if the loss is no number any more.
     pub(super) fn flush(&mut self) -> Result<(), TrainError> {
         let mut rows = self.engine.metrics(self.flushed, self.attempts)?;
+        self.flushed = self.attempts;
         // An attempt without weight is no step.
         rows.retain(|m| m.weight != 0.0);
         self.take_back(&mut rows)?;
@@ -26,7 +27,6 @@ impl Run<'_> {
             self.loss = (self.loss.0 + f64::from(m.loss_sum), self.loss.1 + f64::from(m.weight));
         }
         self.last = rows.last().copied().or(self.last);
-        self.flushed = self.attempts;
         Ok(())
     }
 

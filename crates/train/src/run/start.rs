@@ -8,6 +8,7 @@ use super::{Request, Run};
 use crate::checkpoint::{self, Origin};
 use crate::engine::{Captions, Engine};
 use crate::error::TrainError;
+use crate::groups;
 use crate::prepare::{self, Prepared};
 use crate::program::Size;
 use crate::report::{Event, Reporter};
@@ -54,6 +55,7 @@ impl<'a> Run<'a> {
             from.refused.iter().for_each(|e| reporter.event(&Event::Warning(&e.to_string())));
             from.notes.iter().for_each(|line| reporter.event(&Event::Note(line)));
         }
+        groups::notes(c, engine.spec())?.iter().for_each(|line| reporter.event(&Event::Note(line)));
         let attempts = engine.attempts()?;
         let longest = Size { batch: c.trainer.train_batch_size, text: data.train.lengths().limit() };
         reporter.event(&Event::Note(&engine.describe_step(longest)?));

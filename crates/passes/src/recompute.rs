@@ -1,0 +1,114 @@
+//! Pass `recompute` (exact): what is cheap is computed again in the backward part instead of kept.
+//!
+//! Between the forward and the backward part of a step lie the activations, most of its memory. Norms, activation
+//! functions, dropout and the like cost next to nothing to make from what is kept anyway: the backward part makes
+//! its own, right where it needs them. Products and the residual stream are kept: making those again would cost a second
+//! forward part (Chen et al. 2016, "Training deep nets with sublinear memory cost"; selective as in Korthikanti et al.
+//! 2022). Dropout decides by coordinates, so it decides the same again.
+
+use ocelli_ir::op::Storage;
+use ocelli_ir::{Graph, GraphError, Node, Op, Phase, Value, View};
+use std::collections::HashMap;
+
+/// The graph whose backward part computes cheap activations again.
+///
+/// # Errors
+/// Never on a graph that was built by the builder; types are checked anew.
+pub fn recompute(graph: &Graph) -> Result<Graph, GraphError> {
+    let again = again(graph);
+    let (mut out, mut first, mut second) = (Graph::new(), HashMap::new(), HashMap::new());
+    for node in graph.nodes() {
+        let mut inputs = Vec::with_capacity(node.inputs.len());
+        for &v in &node.inputs {
+            let repeats = node.phase == Phase::Backward && again[v.index()];
+            inputs.push(if repeats {
+                repeat(graph, &again, v, &mut out, &first, &mut second)?
+            } else {
+                first[&v]
+            });
+        }
+        let new = out.like(node, |g| g.typed(node.op.clone(), &inputs, types(graph, node)))?;
+        first.extend(node.outputs.iter().copied().zip(new));
+    }
+    graph.outputs().iter().for_each(|(name, v)| out.output(name, first[v]));
+    Ok(out)
+}
+
+/// Values of the new graph by those of the old.
+type Values = HashMap<Value, Value>;
+
+/// A value of the forward part, computed again in the backward part, once.
+fn repeat(
+    graph: &Graph,
+    again: &[bool],
+    v: Value,
+    out: &mut Graph,
+    first: &Values,
+    second: &mut Values,
+) -> Result<Value, GraphError> {
+    if let Some(&made) = second.get(&v) {
+        return Ok(made);
+    }
+    let node = Node { phase: Phase::Backward, ..graph.producer(v).clone() };
+    let mut inputs = Vec::with_capacity(node.inputs.len());
+    for &input in &node.inputs {
+        inputs.push(match again[input.index()] {
+            true => repeat(graph, again, input, out, first, second)?,
+            false => first[&input],
+        });
+    }
+    let new = out.like(&node, |g| g.typed(node.op.clone(), &inputs, types(graph, &node)))?;
+    second.extend(node.outputs.iter().copied().zip(new));
+    Ok(second[&v])
+}
+
+fn types(graph: &Graph, node: &Node) -> Vec<ocelli_ir::TensorType> {
+    node.outputs.iter().map(|&v| graph.ty(v).clone()).collect()
+}
+
+/// For each value: whether the backward part makes it again.
+fn again(graph: &Graph) -> Vec<bool> {
+    // What the backward part reads is there, looked at in whatever way.
+    let mut there = vec![false; graph.values().len()];
+    for node in graph.nodes().iter().filter(|n| n.phase == Phase::Backward) {
+        node.inputs.iter().for_each(|&v| there[root(graph, v).index()] = true);
+    }
+    let mut again = vec![false; graph.values().len()];
+    for node in graph.nodes().iter().filter(|n| n.phase == Phase::Forward) {
+        let can = |v: &Value| {
+            let root = root(graph, *v);
+            again[v.index()] || there[root.index()] || is_source(&graph.producer(root).op)
+        };
+        let view = is_view(graph, node);
+        // A view is made again to look at what is made again.
+        let makes = if view {
+            again[node.inputs[0].index()]
+        } else {
+            is_cheap(&node.op) && node.inputs.iter().all(can)
+        };
+        node.outputs.iter().for_each(|v| again[v.index()] = makes);
+    }
+    again
+}
+
+/// Costs little for each element: no product, and no part of the residual stream.
+fn is_cheap(op: &Op) -> bool {
+    let makes = matches!(op.storage(0), Storage::Half | Storage::Stream);
+    let kept = matches!(op, Op::Add(_) | Op::Sub(_) | Op::GatherRows(_)) || !op.operands().is_empty();
+    matches!(op, Op::DropoutOp(_)) || (makes && !kept)
+}
+
+fn is_source(op: &Op) -> bool {
+    matches!(op, Op::Input(_) | Op::StateRead(_) | Op::Constant(_))
+}
+
+fn is_view(graph: &Graph, node: &Node) -> bool {
+    let shape = node.inputs.first().map(|&v| graph.ty(v).shape.clone());
+    shape.is_some_and(|shape| node.op.alias(&View::contiguous(shape)).is_some())
+}
+
+/// What a value is a view of, or itself.
+fn root(graph: &Graph, v: Value) -> Value {
+    let node = graph.producer(v);
+    if is_view(graph, node) { root(graph, node.inputs[0]) } else { v }
+}
