@@ -63,6 +63,11 @@ pub enum Command {
     Eval(Eval),
     /// Write a model's weights for other programs
     Export(Export),
+    /// Show what a training step would do: the program behind each pass, the plan, its memory
+    Explain(Explain),
+    /// Measure
+    #[command(subcommand)]
+    Bench(Bench),
     /// Show what the keys of a configuration mean
     Config(Config),
 }
@@ -220,6 +225,77 @@ pub struct Export {
 pub enum Names {
     /// As the state dict of the model in PyTorch
     TorchNames,
+}
+
+/// Which step, without training: the sizes of `ocelli train` unless others are given.
+#[derive(Debug, ClapArgs)]
+pub struct StepOf {
+    #[command(flatten)]
+    pub named: Named,
+    /// Rows of a batch [default: trainer_config.train_batch_size]
+    #[arg(long, value_name = "N", value_parser = whole::<1, 65536>, allow_negative_numbers = true)]
+    pub batch: Option<u64>,
+    /// Text tokens of a row [default: the longest of the data]
+    #[arg(long, value_name = "N", value_parser = whole::<1, 1048576>, allow_negative_numbers = true)]
+    pub length: Option<u64>,
+    /// Size of the vocabulary, instead of opening the data
+    #[arg(long, value_name = "N", value_parser = whole::<1, 16777216>, allow_negative_numbers = true)]
+    pub vocab: Option<u64>,
+    /// Overrides: key=value, +key=value, ++key=value, ~key (see `ocelli config`)
+    #[arg(value_name = "KEY=VALUE")]
+    pub overrides: Vec<String>,
+}
+
+/// `ocelli explain`
+#[derive(Debug, ClapArgs)]
+pub struct Explain {
+    #[command(flatten)]
+    pub step: StepOf,
+    /// For which device the roofline is: this machine is measured, of others the data sheet is known
+    #[arg(long, value_name = "NAME", value_enum, default_value_t = Device::This)]
+    pub device: Device,
+    /// All launches, not only the longest
+    #[arg(long)]
+    pub launches: bool,
+    /// The graph behind this pass (see the list of passes)
+    #[arg(long, value_name = "PASS")]
+    pub graph: Option<String>,
+    /// Everything as one JSON object
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// A device with a roofline.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Device {
+    /// This machine, measured for half a second
+    This,
+    /// NVIDIA A100 (80 GB, SXM)
+    A100,
+    /// NVIDIA H100 (SXM)
+    H100,
+    /// NVIDIA H200
+    H200,
+}
+
+/// `ocelli bench`
+#[derive(Debug, Subcommand)]
+pub enum Bench {
+    /// Time the very training step of `ocelli train`, over 8 drawn batches in turn
+    Step(BenchStep),
+}
+
+/// `ocelli bench step`
+#[derive(Debug, ClapArgs)]
+pub struct BenchStep {
+    #[command(flatten)]
+    pub step: StepOf,
+    /// Steps that are timed; 4 more come before them
+    #[arg(long, value_name = "N", default_value_t = 40, value_parser = whole::<1, 1000000>, allow_negative_numbers = true)]
+    pub steps: u64,
+    /// One JSON object
+    #[arg(long)]
+    pub json: bool,
 }
 
 /// `ocelli config`

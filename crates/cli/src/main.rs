@@ -13,7 +13,7 @@ mod panics;
 mod shown;
 mod terminal;
 
-use args::{Args, Command, Data};
+use args::{Args, Bench, Command, Data};
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
@@ -27,6 +27,8 @@ fn main() -> ExitCode {
         Command::Data(Data::Show(show)) => commands::show(&show),
         Command::Eval(eval) => commands::eval(&eval),
         Command::Export(export) => commands::export(&export),
+        Command::Explain(explain) => commands::explain(&explain),
+        Command::Bench(Bench::Step(step)) => commands::bench_step(&step),
         Command::Config(config) => commands::config(&config),
     };
     match done {

@@ -5,6 +5,7 @@
 //! other in the event graph (rule 10), or the op works in place.
 
 use crate::{DType, Op, SlotId, StateSpec, TensorType, View};
+use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
 
@@ -93,6 +94,29 @@ impl Plan {
     /// Total floating-point operations and bytes moved.
     pub fn cost(&self) -> (u64, u64) {
         self.launches.iter().map(Launch::cost).fold((0, 0), |a, b| (a.0 + b.0, a.1 + b.1))
+    }
+
+    /// Bytes of scratch memory in use while each launch runs: what was made before and is read then or later, and what
+    /// it makes. Exact: it is read off the memory plan.
+    pub fn memory_timeline(&self) -> Vec<usize> {
+        // First and last launch of each tensor, and its bytes.
+        let mut lives: HashMap<u32, (usize, usize, usize)> = HashMap::new();
+        let mut touch = |at: usize, o: &Operand| {
+            if let Place::Arena(_) = o.place {
+                let life = lives.entry(o.contents).or_insert((at, at, 0));
+                *life = (life.0, at, life.2.max(o.end_bytes()));
+            }
+        };
+        for (i, launch) in self.launches.iter().enumerate() {
+            launch.inputs.iter().chain(&launch.outputs).for_each(|o| touch(i, o));
+        }
+        let last = self.launches.len().saturating_sub(1);
+        self.outputs.iter().for_each(|(_, o)| touch(last, o));
+        let mut live = vec![0; self.launches.len()];
+        for (first, last, bytes) in lives.into_values() {
+            live[first..=last].iter_mut().for_each(|sum| *sum += bytes);
+        }
+        live
     }
 
     /// A hash of everything that decides what runs: equal hashes, equal plans.

@@ -51,7 +51,7 @@ impl Default for Options {
 }
 
 /// Sees a graph and the name of what made it.
-pub type Watch = dyn FnMut(&'static str, &Graph);
+pub type Watch<'a> = dyn FnMut(&'static str, &Graph) + 'a;
 
 /// What a pass works with beside the graph.
 pub struct PassCx<'a> {
@@ -62,7 +62,7 @@ pub struct PassCx<'a> {
     /// What is turned on.
     pub options: Options,
     /// Sees the graph as it was built, and behind each pass, with the pass's name.
-    pub watch: Option<&'a mut Watch>,
+    pub watch: Option<&'a mut Watch<'a>>,
 }
 
 impl fmt::Debug for PassCx<'_> {

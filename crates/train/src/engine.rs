@@ -3,16 +3,21 @@
 //! All programs are functions of sizes; the engine compiles each size once, at its first use, and runs it by
 //! feeding a batch. Nothing here knows a device: the executor does.
 
-use crate::program::{self, Optimizer, Pictures, RING_ROWS, RunSlots, Size};
+mod setup;
+
+use crate::program::{self, RING_ROWS, RunSlots, Size};
 use ocelli_data::batch::Batch;
-use ocelli_ir::executor::{ExecError, Executor, Program, State, Target};
+use ocelli_ir::executor::{ExecError, Executor, Program, State};
 use ocelli_ir::ops::LossScale;
-use ocelli_ir::{Graph, SlotId, SlotKind, StateSpec};
+use ocelli_ir::{SlotId, SlotKind, StateSpec};
 use ocelli_models::Model;
-use ocelli_passes::{CompileError, Options, PassCx, Stage, pipeline};
+use ocelli_passes::{CompileError, pipeline};
 use std::collections::HashMap;
 use std::sync::Arc;
 use thiserror::Error;
+
+pub(crate) use setup::Kind;
+pub use setup::Setup;
 
 /// What can go wrong in the engine.
 #[derive(Debug, Error)]
@@ -35,17 +40,6 @@ impl From<ocelli_ir::GraphError> for EngineError {
     fn from(e: ocelli_ir::GraphError) -> Self {
         Self::Compile(e.into())
     }
-}
-
-/// Which program.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-enum Kind {
-    Train(Size),
-    Accumulate(Size),
-    Apply,
-    Evaluate(Size),
-    Prefill(Size),
-    Decode,
 }
 
 /// Room for captioning: it decides the size of the cache of keys and values.
@@ -96,20 +90,11 @@ impl StepMetrics {
 pub struct Engine {
     #[debug(skip)]
     executor: Arc<dyn Executor>,
-    make: Make,
+    setup: Setup,
     slots: RunSlots,
     spec: Arc<StateSpec>,
     state: Box<dyn State>,
     programs: HashMap<Kind, Box<dyn Program>>,
-}
-
-/// What programs are made from.
-#[derive(Debug)]
-struct Make {
-    model: Box<dyn Model>,
-    optimizer: Option<Optimizer>,
-    options: Options,
-    captions: Captions,
 }
 
 impl Engine {
@@ -117,33 +102,26 @@ impl Engine {
     ///
     /// # Errors
     /// If the model cannot be built or the memory cannot be had.
-    pub fn new(
-        executor: Arc<dyn Executor>,
-        model: impl Into<Box<dyn Model>>,
-        optimizer: Option<Optimizer>,
-        seed: u64,
-        captions: Captions,
-        options: Options,
-    ) -> Result<Self, EngineError> {
-        let model = model.into();
-        let captions = Captions { positions: captions.positions.clamp(2, model.max_places()), ..captions };
-        let make = Make { model, optimizer, options, captions };
+    pub fn new(executor: Arc<dyn Executor>, setup: Setup, seed: u64) -> Result<Self, EngineError> {
+        let captions = setup.captions;
+        let positions = captions.positions.clamp(2, setup.model.max_places());
+        let setup = Setup { captions: Captions { positions, ..captions }, ..setup };
         // Building one program of each kind names every slot; other sizes add none.
         let mut spec = StateSpec::default();
         let small = Size { batch: 1, text: 1 };
-        let steps: &[Kind] = match &make.optimizer {
-            Some(_) if make.accumulates() => &[Kind::Accumulate(small), Kind::Apply],
+        let steps: &[Kind] = match &setup.optimizer {
+            Some(_) if setup.accumulates() => &[Kind::Accumulate(small), Kind::Apply],
             Some(_) => &[Kind::Train(small)],
             None => &[],
         };
         let captioning = [Kind::Prefill(Size { batch: captions.side_by_side, text: 1 }), Kind::Decode];
         for kind in steps.iter().copied().chain(captioning) {
-            make.graph(kind, &mut spec, executor.target())?;
+            setup.graph(kind, &mut spec, executor.target(), None)?;
         }
         let slots = RunSlots::declare(&mut spec).map_err(EngineError::Slots)?;
         let spec = Arc::new(spec);
         let state = executor.new_state(&spec, seed)?;
-        let mut engine = Self { executor, make, slots, spec, state, programs: HashMap::new() };
+        let mut engine = Self { executor, setup, slots, spec, state, programs: HashMap::new() };
         let seed = [seed as u32, (seed >> 32) as u32];
         engine.write(slots.seed, bytemuck::cast_slice(&seed))?;
         Ok(engine)
@@ -151,7 +129,7 @@ impl Engine {
 
     /// The model.
     pub fn model(&self) -> &dyn Model {
-        &*self.make.model
+        &*self.setup.model
     }
 
     /// The slots of the state.
@@ -166,12 +144,12 @@ impl Engine {
 
     /// Pictures captioned side by side.
     pub fn caption_batch(&self) -> usize {
-        self.make.captions.side_by_side
+        self.setup.captions.side_by_side
     }
 
     /// Longest caption in tokens.
     pub fn caption_limit(&self) -> usize {
-        self.make.captions.positions - 1
+        self.setup.captions.positions - 1
     }
 
     /// Sets the learning rate before its schedule.
@@ -214,7 +192,7 @@ impl Engine {
     /// If the program cannot be compiled or run.
     pub fn train(&mut self, batch: &Batch, ends_step: bool) -> Result<(), EngineError> {
         let size = size_of(batch);
-        if !self.make.accumulates() {
+        if !self.setup.accumulates() {
             return self.run(Kind::Train(size), &inputs_of(batch)).map(|_| ());
         }
         self.run(Kind::Accumulate(size), &inputs_of(batch))?;
@@ -297,13 +275,13 @@ impl Engine {
     /// # Errors
     /// If it cannot be compiled.
     pub fn describe_step(&mut self, size: Size) -> Result<String, EngineError> {
-        let kind = if self.make.accumulates() { Kind::Accumulate(size) } else { Kind::Train(size) };
+        let kind = if self.setup.accumulates() { Kind::Accumulate(size) } else { Kind::Train(size) };
         self.load(kind)?;
         let plan = self.programs[&kind].plan();
         let (flops, _) = plan.cost();
         let mb = |bytes: usize| bytes as f64 / 1e6;
         let weights = self.spec.bytes(|kind| kind == SlotKind::Parameter);
-        let batches = self.make.optimizer.as_ref().map_or(1, |o| o.batches);
+        let batches = self.setup.optimizer.as_ref().map_or(1, |o| o.batches);
         let per = if batches > 1 { format!("batch, {batches} batches a step") } else { "step".into() };
         Ok(format!(
             "plan {} {:016x}: {} launches, {:.2} GFLOP a {per}; memory: {:.1} MB weights, {:.1} MB state in all, \
@@ -335,63 +313,13 @@ impl Engine {
             return Ok(());
         }
         let mut spec = (*self.spec).clone();
-        let (name, graph) = self.make.graph(kind, &mut spec, self.executor.target())?;
+        let (name, graph) = self.setup.graph(kind, &mut spec, self.executor.target(), None)?;
         if spec != *self.spec {
             return Err(EngineError::StateGrew(name));
         }
         let plan = pipeline::plan(&name, &graph, &self.spec, self.executor.target())?;
         self.programs.insert(kind, self.executor.load(plan)?);
         Ok(())
-    }
-}
-
-impl Make {
-    /// True if a step takes several batches.
-    fn accumulates(&self) -> bool {
-        self.optimizer.as_ref().is_some_and(|o| o.batches > 1)
-    }
-
-    fn optimizer(&self) -> Result<&Optimizer, ExecError> {
-        let misuse = || ExecError::Misuse { program: "train".into(), message: "it has no optimizer".into() };
-        self.optimizer.as_ref().ok_or_else(misuse)
-    }
-
-    /// The name and the graph of a program, behind all passes.
-    fn graph(
-        &self,
-        kind: Kind,
-        spec: &mut StateSpec,
-        target: &dyn Target,
-    ) -> Result<(String, Graph), EngineError> {
-        let mut cx = PassCx { options: self.options, ..PassCx::new(spec, target) };
-        if matches!(kind, Kind::Prefill(_) | Kind::Decode) {
-            // Captions are read, not learnt from: they are worth 32 bits.
-            cx.options.precision = None;
-        }
-        let (model, places) = (&*self.model, self.captions.positions);
-        let sized = |name: &str, s: Size| format!("{name}[B={},T={}]", s.batch, s.text);
-        let (name, graph) = match kind {
-            Kind::Train(size) => {
-                let optimizer = self.optimizer()?;
-                (sized("train", size), program::train(&mut cx, model, size, Pictures::Bytes, optimizer)?)
-            }
-            Kind::Accumulate(size) => {
-                let optimizer = self.optimizer()?;
-                let graph = program::accumulate(&mut cx, model, size, Pictures::Bytes, optimizer)?;
-                (sized("accumulate", size), graph)
-            }
-            Kind::Apply => ("apply".into(), program::apply(&mut cx, self.optimizer()?)?),
-            Kind::Evaluate(size) => {
-                (sized("evaluate", size), program::evaluate(&mut cx, model, size, Pictures::Bytes)?)
-            }
-            Kind::Prefill(size) => (sized("prefill", size), program::prefill(&mut cx, model, size, places)?),
-            Kind::Decode => {
-                let batch = self.captions.side_by_side;
-                (format!("decode[B={batch}]"), program::decode(&mut cx, model, batch, places)?)
-            }
-        };
-        let graph = pipeline::run(Stage::Whole, &name, graph, &mut cx)?;
-        Ok((name, graph))
     }
 }
 

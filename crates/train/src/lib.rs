@@ -5,6 +5,7 @@ pub mod checkpoint;
 pub mod engine;
 mod error;
 pub mod evaluate;
+pub mod explain;
 pub mod export;
 mod groups;
 pub mod look;

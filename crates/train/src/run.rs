@@ -32,6 +32,7 @@ use tally::Tally;
 
 pub use files::AppendError;
 use files::Files;
+pub use start::{outlook, setup};
 
 /// What to run.
 pub struct Request {

@@ -1,7 +1,7 @@
 //! A trained model, from its snapshot: to caption, to be measured, to be exported. It has no optimiser.
 
 use crate::checkpoint::{self, FIRST_CHARACTER, TEXT_LIMIT};
-use crate::engine::{Captions, Engine};
+use crate::engine::{Captions, Engine, Setup};
 use crate::error::TrainError;
 use crate::settings;
 use crate::snapshot::{self, Meta, Snapshot, SnapshotError};
@@ -71,7 +71,8 @@ impl Saved {
         let Self { path, config, tokenizer, snapshot, .. } = self;
         let model = settings::model(&config.model, tokenizer.vocab_size());
         model.check()?;
-        let mut engine = Engine::new(executor, model, None, 0, captions, settings::passes(&config))?;
+        let setup = Setup { model, optimizer: None, options: settings::passes(&config), captions };
+        let mut engine = Engine::new(executor, setup, 0)?;
         checkpoint::restore(&mut engine, &path, &snapshot, |kind| kind == SlotKind::Parameter)?;
         Ok(Trained { engine, tokenizer, config, meta: snapshot.meta })
     }

@@ -15,7 +15,7 @@ use ocelli_models::smol::SmolConfig;
 use ocelli_passes::Options;
 use ocelli_testkit::host::floats;
 use ocelli_testkit::tolerance::{Kind, f32_bound, relative_difference};
-use ocelli_train::engine::{Captions, Engine};
+use ocelli_train::engine::{Captions, Engine, Setup};
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -86,7 +86,8 @@ fn check(model: impl Into<Box<dyn Model>>) {
     let executor = Arc::new(CpuExecutor::new(Some(2)).unwrap());
     assert_eq!(executor.target().name(), "cpu");
     let captions = Captions { side_by_side: ROWS, positions: 9 };
-    let mut engine = Engine::new(executor, model, None, 5, captions, Options::default()).unwrap();
+    let setup = Setup { model: model.into(), optimizer: None, options: Options::default(), captions };
+    let mut engine = Engine::new(executor, setup, 5).unwrap();
     let mut g = Gen::new(4);
     let pixels = g.tensor::<f64>(&TensorType::new(DType::U8, [ROWS, 16, 16, 3]), Fill::Below(256));
     let ids = g.tensor::<f64>(&TensorType::u32([ROWS, TEXT]), Fill::Below(11)).as_u32().to_vec();

@@ -1,17 +1,22 @@
 //! One file a subcommand.
 
+mod bench;
 mod caption;
 mod config;
 mod data;
 mod eval;
+mod explain;
 mod export;
+mod step_of;
 mod sweep;
 mod train;
 
+pub use bench::step as bench_step;
 pub use caption::caption;
 pub use config::config;
 pub use data::{check, show};
 pub use eval::eval;
+pub use explain::explain;
 pub use export::export;
 pub use train::train;
 

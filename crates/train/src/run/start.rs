@@ -6,7 +6,7 @@ use super::step::Under;
 use super::tally::Tally;
 use super::{Request, Run};
 use crate::checkpoint::{self, Origin};
-use crate::engine::{Captions, Engine};
+use crate::engine::{Captions, Engine, Setup};
 use crate::error::TrainError;
 use crate::groups;
 use crate::prepare::{self, Prepared};
@@ -20,6 +20,7 @@ use ocelli_data::loader::{Loader, LoaderOptions};
 use ocelli_data::sampler::{Position, Sampler, SamplerOptions};
 use ocelli_ir::SlotKind;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
 use std::time::SystemTime;
 
 impl<'a> Run<'a> {
@@ -141,17 +142,43 @@ fn place(c: &Config, origin: &Origin, reporter: &mut dyn Reporter) -> Result<Res
 /// The model with its optimiser, at its initial weights.
 fn engine(request: &Request, data: &Prepared, total: u64) -> Result<Engine, TrainError> {
     let c = &request.config;
-    let model = settings::model(&c.model, data.tokenizer.vocab_size());
-    model.check()?;
-    let captions = Captions {
-        side_by_side: c.trainer.eval_batch_size.min(SIDE_BY_SIDE),
-        positions: data.train.lengths().limit() + 1,
-    };
-    let (executor, optimizer) = (request.executor.clone(), settings::optimizer(c, total));
-    let options = settings::passes(c);
-    let mut engine = Engine::new(executor, model, Some(optimizer), c.trainer.seed, captions, options)?;
+    let setup = setup(c, data.tokenizer.vocab_size(), data.train.lengths().limit(), total)?;
+    let mut engine = Engine::new(request.executor.clone(), setup, c.trainer.seed)?;
     engine.set_lr(c.trainer.lr)?;
     Ok(engine)
+}
+
+/// What the programs of a run of `total` steps are made from, on captions of up to `text_limit` tokens.
+///
+/// # Errors
+/// If no such model can be.
+pub fn setup(c: &Config, vocab_size: usize, text_limit: usize, total: u64) -> Result<Setup, TrainError> {
+    let model = settings::model(&c.model, vocab_size);
+    model.check()?;
+    let side_by_side = c.trainer.eval_batch_size.min(SIDE_BY_SIDE);
+    Ok(Setup {
+        model,
+        optimizer: Some(settings::optimizer(c, total)),
+        options: settings::passes(c),
+        captions: Captions { side_by_side, positions: text_limit + 1 },
+    })
+}
+
+/// What a new run of a configuration would be made from, and the size of its largest batches: opens the data as
+/// [`train`](super::train) does, and goes no further.
+///
+/// # Errors
+/// As [`train`](super::train), before its first step.
+pub fn outlook(
+    c: &Config,
+    interrupted: &AtomicBool,
+    reporter: &mut dyn Reporter,
+) -> Result<(Setup, Size), TrainError> {
+    let data = prepare::prepare(c, sources::open(c, interrupted, reporter)?, None)?;
+    let total = total_steps(c, &sampler(c, &data)?, &Resumed::default())?;
+    let text = data.train.lengths().limit();
+    let setup = setup(c, data.tokenizer.vocab_size(), text, total)?;
+    Ok((setup, Size { batch: c.trainer.train_batch_size, text }))
 }
 
 /// Steps of the whole run: those taken, and one for each `grad_accum` batches, or fewer at an epoch's end, that are

@@ -1,0 +1,105 @@
+//! `ocelli bench step`: how long a training step takes, data aside.
+
+use super::step_of;
+use crate::args::BenchStep as Args;
+use crate::output::{arrived, say, say_json, warn};
+use anyhow::Context;
+use ocelli_cpu::CpuExecutor;
+use ocelli_data::batch::Batch;
+use ocelli_ir::op::{Fill, Gen};
+use ocelli_ir::{DType, TensorType};
+use ocelli_train::engine::Engine;
+use ocelli_train::program::Size;
+use serde_json::json;
+use std::sync::Arc;
+use std::time::Instant;
+
+/// Batches that take turns, so that no step finds its data in a cache.
+const BATCHES: usize = 8;
+/// Steps before the clock runs: the first ones compile and touch memory.
+const WARM_UP: usize = 4;
+
+/// Times the training step.
+pub fn step(args: &Args) -> anyhow::Result<()> {
+    let (c, setup, size) = step_of::resolve(&args.step)?;
+    let executor = CpuExecutor::new(c.trainer.threads).context("the CPU executor cannot start")?;
+    let (side, vocab, per_step) =
+        (setup.model.picture_side(), setup.model.vocab_size(), c.trainer.grad_accum);
+    let mut engine = Engine::new(Arc::new(executor), setup, c.trainer.seed)?;
+    engine.set_lr(c.trainer.lr)?;
+    let about = engine.describe_step(size)?;
+    if !args.json {
+        warn(&format!("note: {about}"));
+    }
+    let batches: Vec<Batch> = (0..BATCHES).map(|i| drawn(size, side, vocab, i)).collect();
+    let mut ms = Vec::with_capacity(args.steps as usize);
+    let mut next = batches.iter().cycle();
+    for i in 0..WARM_UP + args.steps as usize {
+        let begin = Instant::now();
+        for part in 1..=per_step {
+            let batch = next.next().context("there are no batches")?;
+            engine.train(batch, part == per_step)?;
+        }
+        if i >= WARM_UP {
+            ms.push(begin.elapsed().as_secs_f64() * 1e3);
+        }
+    }
+    let attempts = engine.attempts()?;
+    let loss = engine.metrics(attempts - 1, attempts)?.first().map_or(f32::NAN, |m| m.loss());
+    ms.sort_by(f64::total_cmp);
+    let (least, median, most) = (ms[0], ms[ms.len() / 2], ms[ms.len() - 1]);
+    let images = (size.batch * per_step) as f64 / median * 1e3;
+    let peak = peak_bytes();
+    if args.json {
+        say_json(&json!({
+            "step": about, "batch": size.batch, "length": size.text, "grad_accum": per_step, "steps": ms.len(),
+            "ms": {"median": median, "min": least, "max": most}, "images_per_s": images, "loss": loss,
+            "peak_memory_bytes": peak,
+        }));
+    } else {
+        let memory = peak.map_or(String::new(), |b| format!("; peak memory {:.0} MB", b as f64 / 1e6));
+        say(&format!(
+            "{median:.2} ms a step (median of {}, {least:.2} to {most:.2}), {images:.0} images/s{memory}",
+            ms.len()
+        ));
+    }
+    arrived()
+}
+
+/// Batch number `i`, its captions 30 to 100 tokens long where there is room, all rows full.
+fn drawn(size: Size, side: usize, vocab: usize, i: usize) -> Batch {
+    let Size { batch: rows, text } = size;
+    let mut draw = Gen::new(i as u64);
+    let mut below = |n: usize, most: u32| {
+        draw.tensor::<f32>(&TensorType::new(DType::U32, [n]), Fill::Below(most)).as_u32().to_vec()
+    };
+    let images = below(rows * side * side * 3, 256).into_iter().map(|x| x as u8).collect();
+    let tokens = below(rows * text, vocab as u32);
+    let targets = below(rows * (text + 1), vocab as u32);
+    let lengths = below(rows, 71);
+    let counts = |row: usize, at: usize| at <= (30 + lengths[row] as usize).min(text);
+    let weights: Vec<f32> = (0..rows)
+        .flat_map(|r| (0..=text).map(move |t| (r, t)))
+        .map(|(r, t)| f32::from(u8::from(counts(r, t))))
+        .collect();
+    Batch {
+        rows,
+        text_len: text,
+        size: side,
+        images,
+        tokens,
+        targets,
+        tokens_weight: weights.iter().sum(),
+        weights,
+        sample_index: (0..rows).map(|r| (i * rows + r) as u32).collect(),
+        real_rows: rows,
+        ..Batch::default()
+    }
+}
+
+/// The most memory that this process has had, if the system says.
+fn peak_bytes() -> Option<u64> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let line = status.lines().find_map(|l| l.strip_prefix("VmHWM:"))?;
+    Some(line.split_whitespace().next()?.parse::<u64>().ok()? * 1024)
+}

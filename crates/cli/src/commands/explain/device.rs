@@ -1,0 +1,96 @@
+//! What a device can do at most: the roofline (Williams et al. 2009).
+
+use crate::args::Device;
+use anyhow::Context;
+use ocelli_cpu::CpuExecutor;
+use ocelli_ir::executor::Executor;
+use ocelli_ir::plan::Launch;
+use ocelli_ir::{DType, Graph, StateSpec, TensorType};
+use ocelli_passes::compile;
+use std::sync::Arc;
+use std::time::Instant;
+
+/// The most that a device computes and moves.
+#[derive(Clone, Debug)]
+pub struct Peaks {
+    /// Name, and where the numbers are from.
+    pub name: String,
+    /// Operations a second of products in 32 bits.
+    pub products: f64,
+    /// Operations a second of products in 16 bits.
+    pub half_products: f64,
+    /// Operations a second of all else.
+    pub others: f64,
+    /// Bytes a second to and from memory.
+    pub bytes: f64,
+}
+
+impl Peaks {
+    /// The numbers of a device: measured here, or dense ones of its data sheet.
+    ///
+    /// # Errors
+    /// If this machine cannot be measured.
+    pub fn of(device: Device, threads: Option<usize>) -> anyhow::Result<Self> {
+        let sheet = |name: &str, tf32: f64, half: f64, f32: f64, bytes: f64| Self {
+            name: format!("{name}, by its data sheet (TF32 and 16-bit products on tensor cores)"),
+            products: tf32 * 1e12,
+            half_products: half * 1e12,
+            others: f32 * 1e12,
+            bytes: bytes * 1e12,
+        };
+        Ok(match device {
+            Device::A100 => sheet("NVIDIA A100", 156.0, 312.0, 19.5, 2.039),
+            Device::H100 => sheet("NVIDIA H100", 494.7, 989.4, 66.9, 3.35),
+            Device::H200 => sheet("NVIDIA H200", 494.7, 989.4, 66.9, 4.8),
+            Device::This => Self::measured(threads)?,
+        })
+    }
+
+    fn measured(threads: Option<usize>) -> anyhow::Result<Self> {
+        let executor = CpuExecutor::new(threads).context("the CPU executor cannot start")?;
+        let products = rate(&executor, [1024, 1024], 2.0 * 1024f64.powi(3), |g, x| g.matmul(x, x))?;
+        // Far beyond any cache; what is read once and what is written.
+        let moved = [8, 4 << 20];
+        let bytes = rate(&executor, moved, 2.0 * 4.0 * (8 << 22) as f64, |g, x| g.gelu(x))?;
+        let name = "this machine, measured just now".into();
+        // 16 bits are widened first: no faster. What is not a product waits for memory.
+        Ok(Self { name, products, half_products: products, others: products, bytes })
+    }
+
+    /// The least time that a launch can take, in seconds.
+    pub fn seconds(&self, launch: &Launch) -> f64 {
+        let (flops, bytes) = launch.cost();
+        let operands = launch.op.operands();
+        let half = operands.iter().any(|&i| launch.inputs[i].dtype != DType::F32);
+        let peak = match operands {
+            [] => self.others,
+            _ if half => self.half_products,
+            _ => self.products,
+        };
+        (flops as f64 / peak).max(bytes as f64 / self.bytes)
+    }
+}
+
+/// Work a second of one op on a matrix of this shape, the best of some runs.
+fn rate(
+    executor: &CpuExecutor,
+    shape: [usize; 2],
+    work: f64,
+    op: impl FnOnce(&mut Graph, ocelli_ir::Value) -> Result<ocelli_ir::Value, ocelli_ir::GraphError>,
+) -> anyhow::Result<f64> {
+    let mut g = Graph::new();
+    let x = g.input("x", TensorType::f32(shape));
+    let y = op(&mut g, x)?;
+    g.output("y", y);
+    let state = Arc::new(StateSpec::default());
+    let plan = compile("peak", g, &state, executor.target())?;
+    let (mut program, mut memory) = (executor.load(plan)?, executor.new_state(&state, 0)?);
+    let x = vec![0u8; 4 * shape[0] * shape[1]];
+    let mut best = f64::INFINITY;
+    for _ in 0..5 {
+        let begin = Instant::now();
+        program.run(&mut *memory, &[&x])?;
+        best = best.min(begin.elapsed().as_secs_f64());
+    }
+    Ok(work / best)
+}

@@ -1,0 +1,45 @@
+//! From the arguments to a training step that is looked at instead of run.
+
+use super::data::Aside;
+use super::train::on_interrupt;
+use crate::args::StepOf;
+use crate::console::Console;
+use crate::output::warn;
+use anyhow::bail;
+use ocelli_config::{self as config, Config};
+use ocelli_train::engine::Setup;
+use ocelli_train::program::Size;
+use ocelli_train::run;
+
+/// The configuration, what its programs are made from, and the size of the step.
+pub fn resolve(args: &StepOf) -> anyhow::Result<(Config, Setup, Size)> {
+    let request = config::Request {
+        name: args.named.config_name.clone(),
+        path: args.named.config_path.clone(),
+        overrides: args.overrides.clone(),
+    };
+    let resolved = config::load(&request)?;
+    resolved.notices.iter().for_each(|line| warn(&format!("note: {line}")));
+    let c = resolved.for_training()?.clone();
+    let places = c.model.max_positions - 1;
+    let (setup, longest) = match args.vocab {
+        Some(vocab) => {
+            let text = c.data.max_seq_length.unwrap_or(places);
+            let setup = run::setup(&c, vocab as usize, text, c.trainer.max_iters.unwrap_or(1))?;
+            (setup, Size { batch: c.trainer.train_batch_size, text })
+        }
+        None => run::outlook(&c, &*on_interrupt()?, &mut Aside(Console::new()))?,
+    };
+    let size = Size {
+        batch: args.batch.map_or(longest.batch, |n| n as usize),
+        text: args.length.map_or(longest.text, |n| n as usize),
+    };
+    if size.text > places {
+        bail!(
+            "--length {}: the model has {places} places for text; set model_config.max_positions to {} or more",
+            size.text,
+            size.text + 1
+        );
+    }
+    Ok((c, setup, size))
+}

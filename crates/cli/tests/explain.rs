@@ -1,0 +1,96 @@
+//! `ocelli explain` and `ocelli bench step` through the real binary.
+
+mod support;
+
+use support::Bench;
+
+/// A model small enough to compile in no time, with a vocabulary of its own.
+const SMALL: [&str; 10] = [
+    "model_config.img_size=16",
+    "model_config.patch_size=8",
+    "model_config.num_blks=2",
+    "model_config.n_layer=2",
+    "model_config.n_embd=16",
+    "model_config.image_embed_dim=16",
+    "model_config.n_head=2",
+    "trainer_config.train_batch_size=4",
+    "trainer_config.max_iters=3",
+    "trainer_config.warmup_iters=0",
+];
+
+fn run(b: &Bench, first: &[&str], more: &[&str]) -> support::Said {
+    b.run(&[first, &SMALL, more].concat())
+}
+
+fn hash(text: &str) -> String {
+    let at = text.find("plan ").unwrap_or_else(|| panic!("no plan in {text}"));
+    let words: Vec<&str> = text[at..].split([' ', ':']).collect();
+    words.iter().find(|w| w.len() == 16 && w.chars().all(|c| c.is_ascii_hexdigit())).unwrap().to_string()
+}
+
+#[test]
+fn the_step_explained_timed_and_trained_is_one() {
+    let b = Bench::new();
+    let explained = run(&b, &["explain"], &[]).done();
+    explained.mentions(&[
+        "roofline of this machine, measured just now: products",
+        "state: weights ",
+        "program train[B=4,T=",
+        "row_slice",
+        "autodiff",
+        "simplify",
+        "by op",
+        "matmul",
+        "longest launches",
+        "scratch memory: ",
+    ]);
+    let timed = run(&b, &["bench", "step", "--steps", "5"], &[])
+        .done()
+        .mentions(&["ms a step (median of 5,", "images/s"]);
+    let trained = run(&b, &["train"], &[]).done();
+    let explained = run(&b, &["explain"], &[]).out;
+    assert_eq!(hash(&explained), hash(&timed.err));
+    assert_eq!(hash(&explained), hash(&trained.out));
+}
+
+#[test]
+fn as_json_it_adds_up() {
+    let b = Bench::new();
+    let more = ["--json", "--vocab", "30", "--length", "9", "--batch", "3", "--device", "h200"];
+    let said = run(&b, &["explain"], &[&more[..], &["trainer_config.grad_accum=2"]].concat()).done();
+    let v: serde_json::Value = serde_json::from_str(&said.out).unwrap();
+    assert_eq!((v["batch"].as_u64(), v["length"].as_u64()), (Some(3), Some(9)));
+    let programs = v["programs"].as_array().unwrap();
+    assert_eq!(programs.len(), 2);
+    assert_eq!(programs[0]["name"], "accumulate[B=3,T=9]");
+    for p in programs {
+        let launches = p["launches"].as_array().unwrap();
+        let sum: u64 = launches.iter().map(|l| l["flops"].as_u64().unwrap()).sum();
+        assert_eq!(p["flops"].as_u64().unwrap(), sum);
+        let live: Vec<u64> =
+            p["scratch_in_use"].as_array().unwrap().iter().map(|x| x.as_u64().unwrap()).collect();
+        assert_eq!(live.len(), launches.len());
+        assert!(live.iter().all(|x| *x <= p["scratch_bytes"].as_u64().unwrap()));
+    }
+    let weights = v["state"].as_array().unwrap().iter().filter(|s| s["kind"] == "Parameter");
+    assert!(weights.count() > 20);
+}
+
+#[test]
+fn graphs_of_passes_and_what_cannot_be() {
+    let b = Bench::new();
+    let vocab = ["--vocab", "30"];
+    let half = ["trainer_config.use_amp=true", "trainer_config.amp_dtype=bf16"];
+    run(&b, &["explain", "--graph", "precision"], &[&vocab[..], &half].concat()).done().mentions(&[
+        "program train[B=4,T=",
+        "behind precision:",
+        "bf16[",
+        "= cast(",
+    ]);
+    run(&b, &["explain", "--graph", "fusion"], &vocab)
+        .refused(&["--graph fusion", "there are forward, row_slice"]);
+    run(&b, &["explain", "--length", "100000"], &vocab)
+        .refused(&["--length 100000", "model_config.max_positions"]);
+    assert_eq!(run(&b, &["explain", "--batch", "0"], &vocab).mentions(&["from 1 to"]).code, Some(2));
+    run(&b, &["bench", "step"], &["model_config.n_head=3"]).refused(&["n_head"]);
+}
