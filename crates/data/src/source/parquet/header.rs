@@ -8,7 +8,7 @@ use std::io::{self, ErrorKind, Read};
 
 /// A header with more bytes is none; statistics are part of it, and may hold a picture.
 const MAX_BYTES: u64 = 64 << 20;
-/// Structures within structures, at most.
+/// Structures and lists within each other, at most.
 const DEPTH: usize = 8;
 
 /// What a header says.
@@ -67,9 +67,6 @@ struct Walk<R> {
 impl<R: Read> Walk<R> {
     /// A structure within the fields `path`.
     fn structure(&mut self, path: &mut Vec<i64>) -> io::Result<()> {
-        if path.len() > DEPTH {
-            return Err(wrong("too deep"));
-        }
         let mut last = 0;
         loop {
             let byte = self.byte()?;
@@ -90,7 +87,11 @@ impl<R: Read> Walk<R> {
         }
     }
 
+    /// A value at the place `path`. Structures and lists are entered here alone, so that none escapes the limit of depth.
     fn value(&mut self, kind: u8, path: &mut Vec<i64>) -> io::Result<()> {
+        if path.len() > DEPTH {
+            return Err(wrong("too deep"));
+        }
         match kind {
             kind::TRUE | kind::FALSE => self.take_note(path, i64::from(kind == kind::TRUE)),
             kind::BYTE => self.byte().map(drop),
@@ -200,6 +201,17 @@ mod tests {
         let v2 = [0x15, 6, 0x15, 40, 0x15, 40, 0x5c, 0x55, 6, 0x15, 8, 0x12, 0, 0];
         let wanted = Header { len: 14, unpacked: 20, packed: 20, levels: 7, plain: true };
         assert_eq!(read(&v2[..]).unwrap(), wanted);
+    }
+
+    #[test]
+    fn depth_is_limited_for_lists_and_structures_alike() {
+        for byte in [0x19, 0x1c, 0x1a] {
+            let error = read(&vec![byte; 1 << 20][..]).unwrap_err();
+            assert!(error.to_string().contains("too deep"), "{byte:#x}: {error}");
+        }
+        // Lists of one structure that holds such a list again.
+        let both: Vec<u8> = [0x19, 0x1c].repeat(1 << 19);
+        assert!(read(&both[..]).unwrap_err().to_string().contains("too deep"));
     }
 
     #[test]
