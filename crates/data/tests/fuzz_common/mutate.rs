@@ -46,7 +46,7 @@ fn change(bytes: &mut Vec<u8>, other: &[u8], random: &mut Random) {
     let at = random.place(bytes);
     let n = 1 + random.below(40);
     let end = (at + n).min(bytes.len());
-    match random.below(11) {
+    match random.below(12) {
         0 | 1 => bytes[at..end].iter_mut().take(1).for_each(|b| *b = random.next() as u8),
         2 | 3 => bytes[at..end].iter_mut().take(1).for_each(|b| *b ^= 1 << random.below(8)),
         4 => bytes.truncate(at),
@@ -68,6 +68,8 @@ fn change(bytes: &mut Vec<u8>, other: &[u8], random: &mut Random) {
             let until = if random.below(2) == 0 { bytes.len() } else { end };
             bytes.splice(at..until, other[from..to].iter().copied());
         }
+        // Lists, or structures, within each other, as parquet writes them.
+        10 => drop(bytes.splice(at..at, vec![if random.below(2) == 0 { 0x19 } else { 0x1c }; 1 << 16])),
         _ => length_field(bytes, at, random),
     }
 }
