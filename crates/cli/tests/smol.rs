@@ -88,3 +88,14 @@ fn weights_of_the_other_architecture_or_of_other_sizes_are_refused() {
     let wider = with(SMOL, &[&from, "model_config.n_inner=64"]);
     b.train(&wider).refused(&["model_config.n_inner is 64 here, 48 in the file"]);
 }
+
+#[test]
+fn narrow_numbers_train_it_too() {
+    for dtype in ["bf16", "fp16"] {
+        let b = Bench::new();
+        let amp = format!("trainer_config.amp_dtype={dtype}");
+        b.train(&with(SMOL, &["trainer_config.max_iters=6", "trainer_config.use_amp=true", &amp])).done();
+        let loss = b.summary()["validation_loss"].as_f64().unwrap();
+        assert!(loss > 0.0 && loss < 6.0, "{dtype}: {loss}");
+    }
+}
