@@ -51,9 +51,15 @@ fn patterns_that_fit_nothing_or_everything_are_refused() {
         "vision_encoder.*",
     ]);
     b.train(&["trainer_config.lr_groups=x=1"]).refused(&["trainer_config.lr_groups", "'x'"]);
-    b.train(&["trainer_config.lr_groups=decoder.*=fast"]).refused(&["lr_groups: 'fast' is no learning rate"]);
-    b.train(&["trainer_config.freeze=*"]).refused(&["trainer_config.freeze leaves no weight to train"]);
+    b.train(&["trainer_config.lr_groups=decoder.*=fast"])
+        .refused(&["trainer_config.lr_groups: 'fast' is no learning rate"]);
+    b.train(&["trainer_config.freeze=*"])
+        .refused(&["error: trainer_config.freeze leaves no weight to train"]);
     assert!(!b.path("runs").exists());
+    for look in [&["explain", "--vocab", "30"][..], &["bench", "step", "--vocab", "30"]] {
+        let frozen = [look, &["trainer_config.freeze=nix.*"]].concat();
+        b.run(&frozen).refused(&["trainer_config.freeze: no weight's name fits 'nix.*'"]);
+    }
 }
 
 #[test]

@@ -201,3 +201,23 @@ fn a_position_that_cannot_be_is_refused_or_harmless() {
     edit(&snapshot, |meta| meta["tokenizer"] = json!("{}"));
     resume(&[]).refused(&[path, "the saved tokenizer cannot be used"]);
 }
+
+/// A run folder whose `run.json` is lost or damaged still has its snapshots, which say whose they are.
+#[test]
+fn latest_finds_the_snapshots_of_a_damaged_run_folder() {
+    for damage in [Some("{"), None] {
+        let b = Bench::new();
+        b.train(&["trainer_config.max_iters=2"]).done();
+        let mark = b.run_folder().join("run.json");
+        match damage {
+            Some(text) => std::fs::write(&mark, text).unwrap(),
+            None => std::fs::remove_file(&mark).unwrap(),
+        }
+        let run = b.run_folder();
+        b.train(&["trainer_config.max_iters=3", "trainer_config.snapshot_load_strategy=latest"])
+            .done()
+            .mentions(&["going on from", "step 2", "done: 3 steps"]);
+        let resumed = ["train", "--resume", run.to_str().unwrap(), "trainer_config.max_iters=4"];
+        b.run(&resumed).done().mentions(&["going on from"]);
+    }
+}

@@ -67,3 +67,50 @@ fn keys_that_wait_for_another_say_so() {
         .done()
         .mentions(&["without effect while use_amp is false: trainer_config.amp_dtype"]);
 }
+
+/// Overflows at the start of a run are no want of weight, wherever the run ends or is judged.
+#[test]
+fn overflows_from_the_first_step_on_end_no_run() {
+    let b = Bench::new();
+    let rows = support::csv(&b, 6, 0);
+    let fp16 = ["trainer_config.use_amp=true", "trainer_config.amp_dtype=fp16", "trainer_config.lr=1e-4"];
+    b.train(&with(&rows, &["trainer_config.max_iters=1"])).done();
+    let run = b.run_folder();
+    b.run(&["export", "--snapshot", run.to_str().unwrap(), "--out", "w.safetensors"]).done();
+    std::fs::remove_dir_all(b.path("runs")).unwrap();
+    // Gradients that pass through weights this large overflow fp16 under the first scale; the loss does not.
+    enlarge(&b.path("w.safetensors"), "decoder.lm_head.weight", 3000.0);
+    let wild = ["model_config.init_from=w.safetensors"];
+    for more in [
+        &["trainer_config.max_iters=20", "trainer_config.log_interval=1"][..],
+        &["trainer_config.max_iters=1", "trainer_config.log_interval=1"],
+    ] {
+        let said = b.train(&with(&with(&rows, &fp16), &with(&wild, more))).done();
+        assert!(said.out.contains("overflowed and took no step"), "{}", said.out);
+        std::fs::remove_dir_all(b.path("runs")).unwrap();
+    }
+}
+
+/// Multiplies a tensor of a file.
+fn enlarge(path: &std::path::Path, name: &str, factor: f32) {
+    use safetensors::SafeTensors;
+    use safetensors::tensor::{TensorView, serialize};
+    let bytes = std::fs::read(path).unwrap();
+    let file = SafeTensors::deserialize(&bytes).unwrap();
+    let tensors: Vec<_> = file
+        .iter()
+        .map(|(n, t)| {
+            let by = if n == name { factor } else { 1.0 };
+            let numbers = t.data().chunks_exact(4).map(|c| f32::from_le_bytes(c.try_into().unwrap()) * by);
+            (
+                n.to_string(),
+                t.dtype(),
+                t.shape().to_vec(),
+                numbers.flat_map(f32::to_le_bytes).collect::<Vec<u8>>(),
+            )
+        })
+        .collect();
+    let views = tensors.iter().map(|(n, d, s, data)| (n, TensorView::new(*d, s.clone(), data).unwrap()));
+    let out = serialize(views, None).unwrap();
+    std::fs::write(path, out).unwrap();
+}

@@ -25,7 +25,7 @@ impl CpuState {
         let filled = slots.par_iter().map(|slot| {
             let bytes = slot.ty.bytes();
             let mut buffer = Buffer::new(bytes).ok_or_else(|| out_of_memory(&slot.name, bytes))?;
-            buffer.bytes_mut().copy_from_slice(&slot.initial(seed));
+            slot.fill(seed, buffer.bytes_mut());
             Ok(buffer)
         });
         Ok(Self { spec: spec.clone(), slots: filled.collect::<Result<_, ExecError>>()? })

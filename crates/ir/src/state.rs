@@ -73,7 +73,13 @@ pub struct Slot {
 impl Slot {
     /// The starting bytes of the slot, little-endian, row-major.
     pub fn initial(&self, seed: u64) -> Vec<u8> {
-        let n = self.ty.shape.numel();
+        let mut bytes = vec![0; self.ty.bytes()];
+        self.fill(seed, &mut bytes);
+        bytes
+    }
+
+    /// Writes the starting bytes of the slot, as [`initial`](Self::initial), into memory of its size.
+    pub fn fill(&self, seed: u64, out: &mut [u8]) {
         let stream = Stream::new(seed, &self.name);
         let value = |i: usize| match self.init {
             Init::Zeros => 0.0,
@@ -81,18 +87,16 @@ impl Slot {
             Init::Uniform { bound } => f64::from(stream.uniform_at(i as u64, bound)),
             Init::Normal { std } => f64::from(stream.normal_at(i as u64, std)),
         };
-        let mut out = Vec::with_capacity(self.ty.bytes());
-        for i in 0..n {
+        for (i, out) in out.chunks_exact_mut(self.ty.dtype.size()).enumerate() {
             let x = value(i);
             match self.ty.dtype {
-                DType::F32 => out.extend_from_slice(&(x as f32).to_le_bytes()),
-                DType::U32 => out.extend_from_slice(&(x as u32).to_le_bytes()),
-                DType::U8 => out.push(x as u8),
-                DType::Bf16 => out.extend_from_slice(&half::bf16::from_f64(x).to_le_bytes()),
-                DType::F16 => out.extend_from_slice(&half::f16::from_f64(x).to_le_bytes()),
+                DType::F32 => out.copy_from_slice(&(x as f32).to_le_bytes()),
+                DType::U32 => out.copy_from_slice(&(x as u32).to_le_bytes()),
+                DType::U8 => out[0] = x as u8,
+                DType::Bf16 => out.copy_from_slice(&half::bf16::from_f64(x).to_le_bytes()),
+                DType::F16 => out.copy_from_slice(&half::f16::from_f64(x).to_le_bytes()),
             }
         }
-        out
     }
 }
 

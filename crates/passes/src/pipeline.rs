@@ -137,6 +137,9 @@ pub enum CompileError {
     /// The graph cannot be built or differentiated.
     #[error(transparent)]
     Graph(#[from] GraphError),
+    /// A setting of the run leaves nothing to build.
+    #[error("{0}")]
+    Setting(String),
     /// A pass broke an invariant: a defect of Ocelli, with what is needed to find it.
     #[error("program '{program}': pass '{pass}' broke the program: {what}\nthe program before it:\n{before}")]
     Broken {

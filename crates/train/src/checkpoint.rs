@@ -89,11 +89,15 @@ pub fn position(
         let why = format!("its position in the data cannot be right: batch {} of {before} rows", at.batch);
         return Err(refused(path, why));
     };
+    let at_row = rows / global_batch * global_batch;
+    let position = Position { epoch: at.epoch, batch: rows / global_batch };
+    if at_row == rows {
+        return Ok((position, None));
+    }
     let note = format!(
-        "the batch size changed from {before} to {global_batch}: going on at row {} of the epoch instead of {rows}",
-        rows / global_batch * global_batch
+        "the batch size changed from {before} to {global_batch}: going on at row {at_row} of the epoch instead of {rows}"
     );
-    Ok((Position { epoch: at.epoch, batch: rows / global_batch }, Some(note)))
+    Ok((position, Some(note)))
 }
 
 /// The vocabulary of a snapshot.

@@ -10,7 +10,7 @@ use std::collections::BTreeSet;
 ///
 /// # Errors
 /// If a pattern fits no weight.
-pub(crate) fn notes(c: &Config, state: &StateSpec) -> Result<Vec<String>, TrainError> {
+pub fn notes(c: &Config, state: &StateSpec) -> Result<Vec<String>, TrainError> {
     let weights: Vec<&Slot> =
         state.iter().map(|(_, s)| s).filter(|s| s.kind == SlotKind::Parameter).collect();
     let (frozen, rates) = (c.trainer.frozen().unwrap_or_default(), c.trainer.rates().unwrap_or_default());

@@ -7,7 +7,7 @@ mod error;
 pub mod evaluate;
 pub mod explain;
 pub mod export;
-mod groups;
+pub mod groups;
 pub mod look;
 pub mod prepare;
 pub mod program;

@@ -143,7 +143,8 @@ fn gradients_of_batch(
     // What is not trained has no gradient, and nothing behind it has a backward part.
     parameters.retain(|(slot, _)| optimizer.rate(&cx.state.get(*slot).name).is_some());
     if parameters.is_empty() {
-        return Err(g.error("train", "trainer_config.freeze leaves no weight to train").into());
+        let why = "trainer_config.freeze leaves no weight to train: take a pattern out";
+        return Err(CompileError::Setting(why.into()));
     }
     let seed = optimizer.seed(&mut g, cx.state)?;
     let grads = parameter_gradients(&mut g, cx.state, &parameters, loss, seed)?;

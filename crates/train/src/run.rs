@@ -73,6 +73,8 @@ struct Run<'a> {
     batches: u64,
     /// Runs of the optimiser in the whole run: steps, and attempts that were none.
     attempts: u64,
+    /// An attempt of this part of the run had weight; it may have overflowed all the same.
+    weighted: bool,
     /// Attempts whose metrics were read back.
     flushed: u64,
     /// Steps that the whole run will take.

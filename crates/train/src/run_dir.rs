@@ -1,7 +1,8 @@
 //! Run folders: `<root>/<config>-<YYYYmmdd-HHMMSS>/`, one for each run.
 //!
 //! Invariants: a folder belongs to the one run that created it, even when two start in the same second, and so does its
-//! folder of snapshots; every file in it is written whole; a run is recognised by its `run.json`, not by its folder's name.
+//! folder of snapshots; every file in it is written whole; a run is recognised by its `run.json`, or by
+//! its snapshots if that is lost, not by its folder's name.
 use std::{
     fs, io,
     path::{Path, PathBuf},
@@ -14,7 +15,7 @@ use serde::{Deserialize, Serialize};
 mod claim;
 mod latest;
 
-pub use latest::{latest_run_with, latest_run_with_snapshot, snapshot_folders};
+pub use latest::{latest_run_with, snapshot_folders};
 
 use crate::snapshot::{SnapshotError, WriteError, try_folder, write_whole};
 
@@ -160,23 +161,16 @@ impl RunDir {
     }
 }
 
-/// All run folders under `root`, in no order; an absent root has none. Folders without a readable `run.json` are not
-/// run folders.
+/// All that lies under `root`, in no order; nothing if it is not there.
 ///
 /// # Errors
 /// [`RunDirError::List`] if `root` cannot be listed.
-pub fn runs(root: &Path) -> Result<Vec<RunDir>, RunDirError> {
+fn folders(root: &Path) -> Result<Vec<PathBuf>, RunDirError> {
     let fail = |source| RunDirError::List { path: root.to_path_buf(), source };
-    let entries = match fs::read_dir(root) {
-        Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-        other => other.map_err(fail)?,
-    };
-    let mut found = Vec::new();
-    for entry in entries {
-        let path = entry.map_err(fail)?.path();
-        found.extend(RunDir::open(&path));
+    match fs::read_dir(root) {
+        Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
+        entries => entries.map_err(fail)?.map(|entry| Ok(entry.map_err(fail)?.path())).collect(),
     }
-    Ok(found)
 }
 
 /// Local time, or UTC where the system's time zone is not known.

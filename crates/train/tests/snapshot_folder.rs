@@ -10,9 +10,9 @@ use std::{
 };
 
 use ocelli_train::{
-    run_dir::{RUN_FILE, RunDir, RunDirError, latest_run_with_snapshot, runs},
+    run_dir::{RUN_FILE, RunDir, RunDirError, latest_run_with},
     snapshot::{
-        Meta, Snapshot, SnapshotError, SnapshotName, Verdict, latest, latest_that, list, prune, save,
+        Meta, Search, Snapshot, SnapshotError, SnapshotName, Verdict, latest, latest_that, list, prune, save,
     },
 };
 use snapshot_support::*;
@@ -28,6 +28,15 @@ fn save_as(dir: &Path, name: &str, step: u64, change: impl FnOnce(&mut Meta)) ->
     let path = dir.join(name);
     save(&path, &Snapshot { meta, ..small(step, 8) }).unwrap();
     path
+}
+
+/// The newest whole snapshot of the runs under `root` that fits.
+fn newest_of(
+    root: &Path,
+    snapshot_dir: &Path,
+    judge: &dyn Fn(&Meta) -> Result<(), String>,
+) -> Result<Search, RunDirError> {
+    latest_run_with(root, "tiny", snapshot_dir, &|_| true, judge)
 }
 
 fn names(dir: &Path) -> HashSet<String> {
@@ -199,7 +208,7 @@ fn runs_of_the_same_second_get_folders_of_their_own() {
         "{names:?}"
     );
     assert_eq!(names[7], format!("{}-8", names[0]));
-    assert_eq!(runs(root.path()).unwrap().len(), 8);
+    assert!(names.iter().all(|name| RunDir::open(&root.path().join(name)).is_some()));
     created[0].write_whole("config.yaml", b"a: 1\n").unwrap();
     assert_eq!(fs::read(created[0].path().join("config.yaml")).unwrap(), b"a: 1\n");
 }
@@ -221,9 +230,7 @@ fn latest_over_runs_is_the_one_saved_last_of_that_config() {
         RunDir::create(root.path(), config, dir, 0, SystemTime::now()).unwrap().snapshot_dir()
     };
     let relative = Path::new("snapshots");
-    let newest = || {
-        latest_run_with_snapshot(root.path(), "tiny", relative, &|_| Ok(())).unwrap().found.map(|f| f.path)
-    };
+    let newest = || newest_of(root.path(), relative, &|_| Ok(())).unwrap().found.map(|f| f.path);
     let (first, second, other) = (run("tiny", relative), run("tiny", relative), run("other", relative));
     assert_eq!(newest(), None);
     save_as(&other, END, 900, |m| m.config_name = "other".into());
@@ -232,14 +239,15 @@ fn latest_over_runs_is_the_one_saved_last_of_that_config() {
     // Fewer steps, but saved later: that is the run that somebody wants to go on with.
     let near = saved(&second, OLD, 10).0;
     assert_eq!(newest(), Some(near.clone()));
-    // A folder without run.json is not a run.
+    // A folder whose run.json is lost still has its snapshots, which say whose they are.
     fs::remove_file(second.parent().unwrap().join(RUN_FILE)).unwrap();
+    assert_eq!(newest(), Some(near.clone()));
+    fs::remove_dir_all(second.parent().unwrap()).unwrap();
     assert_eq!(newest(), Some(far.clone()));
     // An absolute folder, known from a run or from the config alone.
     thread::sleep(Duration::from_millis(5));
     let absolute = saved(shared.path(), OLD, 1).0;
-    let found =
-        latest_run_with_snapshot(root.path(), "tiny", shared.path(), &|_| Ok(())).unwrap().found.unwrap();
+    let found = newest_of(root.path(), shared.path(), &|_| Ok(())).unwrap().found.unwrap();
     assert_eq!(found.path, absolute);
     // A run has a folder of its own in it, so that runs that share it overwrite nothing.
     let own = run("tiny", shared.path());
@@ -247,12 +255,11 @@ fn latest_over_runs_is_the_one_saved_last_of_that_config() {
     thread::sleep(Duration::from_millis(5));
     let absolute = saved(&own, OLD, 1).0;
     assert_eq!(newest(), Some(absolute.clone()));
-    let found =
-        latest_run_with_snapshot(root.path(), "tiny", shared.path(), &|_| Ok(())).unwrap().found.unwrap();
+    let found = newest_of(root.path(), shared.path(), &|_| Ok(())).unwrap().found.unwrap();
     assert_eq!(found.path, absolute);
     // Damaged: the next, with a warning.
     cut(&absolute);
-    let search = latest_run_with_snapshot(root.path(), "tiny", relative, &|_| Ok(())).unwrap();
+    let search = newest_of(root.path(), relative, &|_| Ok(())).unwrap();
     assert_eq!((search.found.unwrap().path, search.refused.len()), (far, 1));
 }
 
@@ -266,7 +273,7 @@ fn only_the_newest_run_can_stop_by_having_diverged() {
     fs::write(&path, with_first_float(&bytes, f32::NAN)).unwrap();
     thread::sleep(Duration::from_millis(5));
     let (good, _) = saved(&second, OLD, 1);
-    let newest = || latest_run_with_snapshot(root.path(), "tiny", relative, &|_| Ok(()));
+    let newest = || newest_of(root.path(), relative, &|_| Ok(()));
     assert_eq!(newest().unwrap().found.unwrap().path, good);
     thread::sleep(Duration::from_millis(5));
     let (path, bytes) = saved(&first, END, 2);
@@ -293,13 +300,13 @@ fn an_older_run_that_fits_is_found_behind_newer_ones_that_do_not() {
     pause();
     save_as(&newest, END, 2, other);
     let judge = |m: &Meta| if m.source_fingerprint == "other" { Err("other data".into()) } else { Ok(()) };
-    let search = latest_run_with_snapshot(root.path(), "tiny", relative, &judge).unwrap();
+    let search = newest_of(root.path(), relative, &judge).unwrap();
     assert_eq!(search.found.unwrap().path, fits);
     let passed: Vec<PathBuf> = search.passed.iter().map(|p| p.path.clone()).collect();
     // Older than the one found: not worth a word.
     assert_eq!(passed, [newest.join(END), newer.join(OLD)]);
     fs::remove_file(&fits).unwrap();
-    let search = latest_run_with_snapshot(root.path(), "tiny", relative, &judge).unwrap();
+    let search = newest_of(root.path(), relative, &judge).unwrap();
     assert!(search.found.is_none());
     assert_eq!(search.passed.last().unwrap().path, oldest);
 }

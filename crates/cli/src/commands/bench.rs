@@ -9,6 +9,7 @@ use ocelli_data::batch::Batch;
 use ocelli_ir::op::{Fill, Gen};
 use ocelli_ir::{DType, TensorType};
 use ocelli_train::engine::Engine;
+use ocelli_train::groups;
 use ocelli_train::program::Size;
 use serde_json::json;
 use std::sync::Arc;
@@ -27,6 +28,7 @@ pub fn step(args: &Args) -> anyhow::Result<()> {
         (setup.model.picture_side(), setup.model.vocab_size(), c.trainer.grad_accum);
     let mut engine = Engine::new(Arc::new(executor), setup, c.trainer.seed)?;
     engine.set_lr(c.trainer.lr)?;
+    groups::notes(&c, engine.spec())?.iter().for_each(|line| warn(&format!("note: {line}")));
     let about = engine.describe_step(size)?;
     if !args.json {
         warn(&format!("note: {about}"));

@@ -127,7 +127,8 @@ pub fn newest_at(path: &Path) -> Result<(PathBuf, Vec<SnapshotError>), TrainErro
         return Ok((path.to_path_buf(), vec![]));
     }
     let mut newer = Vec::new();
-    let of_run = RunDir::open(path).map(|run| run.snapshot_dir());
+    let inside = || Some(path.join("snapshots")).filter(|dir| dir.is_dir());
+    let of_run = RunDir::open(path).map(|run| run.snapshot_dir()).or_else(inside);
     for dir in [Some(path.to_path_buf()), of_run].into_iter().flatten() {
         let search = snapshot::latest(&dir)?;
         match search.found {

@@ -17,7 +17,7 @@ impl Run<'_> {
     pub(super) fn end(mut self) -> Result<Summary, TrainError> {
         let ended =
             if self.interrupted() && self.step < self.total { Ended::Interrupted } else { Ended::Done };
-        if ended == Ended::Done && self.step == 0 && self.whole.steps > 0 {
+        if ended == Ended::Done && self.step == 0 && self.whole.steps > 0 && !self.weighted {
             return Err(self.no_weight()?);
         }
         // A folder whose batches had no weight has a snapshot too, or nothing could go on from it.

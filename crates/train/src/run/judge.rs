@@ -22,7 +22,7 @@ impl Run<'_> {
         }
         // Without a single usable sample there is nothing to train on, whatever the limit.
         if self.tally.usable() && !share.above(limit) {
-            return if self.step == self.started { Err(self.no_weight()?) } else { Ok(()) };
+            return if self.weighted { Ok(()) } else { Err(self.no_weight()?) };
         }
         if self.unsaved() {
             self.save()?;

@@ -38,7 +38,7 @@ impl Run<'_> {
         self.step -= overflowed.len() as u64;
         let line = format!(
             "loss scale: {} overflowed and took no step; the scale is {} now",
-            count(overflowed.len(), "batch"),
+            count(overflowed.len(), "gradient"),
             last.loss_scale / 2.0
         );
         self.reporter.event(&Event::Note(&line));

@@ -79,6 +79,7 @@ impl<'a> Run<'a> {
             step: resumed.step,
             batches: resumed.batches,
             attempts,
+            weighted: false,
             flushed: attempts,
             total,
             origin: resumed.from,

@@ -77,6 +77,7 @@ impl Run<'_> {
         if !has_weight {
             return Taken::NoStep;
         }
+        self.weighted = true;
         self.step += 1;
         if self.config().trainer.log_verbose {
             let (epoch, step, time) = (self.epoch, self.step, waiting + working);

@@ -2,12 +2,13 @@
 //!
 //! Invariant: within a folder, names say which snapshot is newer; between folders, the time of saving that stands in
 //! the snapshots themselves. File times are never asked: a copy would change them.
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-use super::{RunDirError, runs};
+use super::{RunDir, RunDirError, folders};
 use crate::snapshot::{self, Meta, Search, SnapshotError, SnapshotName, Verdict};
 
-/// The newest whole snapshot of `config_name` that fits: in each snapshot folder that its runs under `root` used, and
+/// The newest whole snapshot of `config_name` that fits, among those whose names are `wanted`: in each snapshot folder that its runs under `root` used, and
 /// in `snapshot_dir` if that is absolute, the newest whole one that fits; among these, the one saved last. `judge` says
 /// of each whether it fits, and if not, what differs.
 ///
@@ -16,19 +17,6 @@ use crate::snapshot::{self, Meta, Search, SnapshotError, SnapshotName, Verdict};
 /// # Errors
 /// [`SnapshotError::NonFinite`] if the newest snapshot's numbers are not finite; it names the next older whole one.
 /// [`RunDirError`] if a folder cannot be listed.
-pub fn latest_run_with_snapshot(
-    root: &Path,
-    config_name: &str,
-    snapshot_dir: &Path,
-    judge: &dyn Fn(&Meta) -> Result<(), String>,
-) -> Result<Search, RunDirError> {
-    latest_run_with(root, config_name, snapshot_dir, &|_| true, judge)
-}
-
-/// As [`latest_run_with_snapshot`], among the snapshots whose names are `wanted`.
-///
-/// # Errors
-/// As there.
 pub fn latest_run_with(
     root: &Path,
     config_name: &str,
@@ -82,8 +70,15 @@ pub fn snapshot_folders(
     config_name: &str,
     snapshot_dir: &Path,
 ) -> Result<Vec<PathBuf>, RunDirError> {
-    let own = runs(root)?.into_iter().filter(|run| run.info.config_name == config_name);
-    let mut dirs: Vec<PathBuf> = own.map(|run| run.snapshot_dir()).collect();
+    let mut dirs = Vec::new();
+    for path in folders(root)? {
+        match RunDir::open(&path) {
+            Some(run) if run.info.config_name == config_name => dirs.push(run.snapshot_dir()),
+            Some(_) => {}
+            // Its `run.json` is gone or damaged: the snapshots themselves say whose they are.
+            None => dirs.extend(unmarked(&path, snapshot_dir)?),
+        }
+    }
     if snapshot_dir.is_absolute() {
         // Each run has a folder in it; runs under another root are found there too.
         let inside = std::fs::read_dir(snapshot_dir).into_iter().flatten().flatten().map(|e| e.path());
@@ -93,6 +88,18 @@ pub fn snapshot_folders(
     dirs.sort();
     dirs.dedup();
     Ok(dirs)
+}
+
+/// The folder of snapshots in a folder that may be a run's.
+fn unmarked(path: &Path, snapshot_dir: &Path) -> Result<Option<PathBuf>, RunDirError> {
+    let dir = path.join(snapshot_dir);
+    match std::fs::metadata(&dir) {
+        // What may not be looked into is no reason to start anew in silence.
+        Err(source) if source.kind() == ErrorKind::PermissionDenied => {
+            Err(RunDirError::List { path: path.to_path_buf(), source })
+        }
+        found => Ok(found.is_ok_and(|m| m.is_dir() && snapshot_dir.is_relative()).then_some(dir)),
+    }
 }
 
 fn saved(search: &Search) -> Option<u64> {

@@ -6,16 +6,20 @@ mod text;
 
 use super::step_of;
 use crate::args::Explain as Args;
-use crate::output::{arrived, say, say_json};
+use crate::output::{arrived, say, say_json, warn};
 use anyhow::bail;
 use device::Peaks;
 use ocelli_cpu::CpuTarget;
 use ocelli_train::explain::{self, Explained};
+use ocelli_train::groups;
 
 /// Shows the programs of a training step.
 pub fn explain(args: &Args) -> anyhow::Result<()> {
     let (c, setup, size) = step_of::resolve(&args.step)?;
     let programs = explain::step(&setup, size, &CpuTarget)?;
+    if let Some(program) = programs.first() {
+        groups::notes(&c, &program.plan.state)?.iter().for_each(|line| warn(&format!("note: {line}")));
+    }
     if let Some(pass) = &args.graph {
         graph(&programs, pass)?;
         return arrived();
