@@ -221,3 +221,21 @@ fn latest_finds_the_snapshots_of_a_damaged_run_folder() {
         b.run(&resumed).done().mentions(&["going on from"]);
     }
 }
+
+/// What a killed run left half-written goes when another goes on from its snapshots; what is young may be in use.
+#[test]
+fn leftovers_of_a_killed_run_are_removed_by_the_next() {
+    let b = Bench::new();
+    b.train(&["trainer_config.max_iters=2"]).done();
+    let folder = b.snapshots()[0].parent().unwrap().to_path_buf();
+    let leave = |name: &str, age: u64| {
+        let file = std::fs::File::create(folder.join(name)).unwrap();
+        file.set_modified(std::time::SystemTime::now() - std::time::Duration::from_secs(age)).unwrap();
+    };
+    leave(".00_0000001_snapshot.safetensors.ocelli-1-0.tmp", 100);
+    leave(".00_0000002_snapshot.safetensors.ocelli-1-1.tmp", 5);
+    b.train(&["trainer_config.max_iters=3", "trainer_config.snapshot_load_strategy=latest"]).done();
+    let left = std::fs::read_dir(&folder).unwrap().map(|e| e.unwrap().file_name().into_string().unwrap());
+    let left: Vec<String> = left.filter(|name| name.ends_with(".tmp")).collect();
+    assert_eq!(left, [".00_0000002_snapshot.safetensors.ocelli-1-1.tmp"]);
+}

@@ -14,6 +14,7 @@ use crate::program::Size;
 use crate::report::{Event, Reporter};
 use crate::run_dir::RunDir;
 use crate::settings::{self, AHEAD, SIDE_BY_SIDE};
+use crate::snapshot;
 use crate::sources;
 use ocelli_config::{Config, EXACT_STEPS};
 use ocelli_data::loader::{Loader, LoaderOptions};
@@ -51,6 +52,8 @@ impl<'a> Run<'a> {
         let mut engine = engine(request, &data, total)?;
         if let Some(origin) = &origin {
             checkpoint::restore(&mut engine, &origin.path, &origin.snapshot, |_| true)?;
+            // The run before may have been killed while it saved.
+            origin.path.parent().into_iter().for_each(snapshot::sweep);
         } else if let Some(path) = &c.model.init_from {
             let from = checkpoint::init_from(&mut engine, Path::new(path), &c.model, &*data.tokenizer)?;
             from.refused.iter().for_each(|e| reporter.event(&Event::Warning(&e.to_string())));

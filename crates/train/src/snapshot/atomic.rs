@@ -100,7 +100,7 @@ fn prepare(path: &Path, needed: u64) -> io::Result<(File, Temporary)> {
 }
 
 /// Removes temporary files that killed writers left in `dir`. Those still being written are locked and stay.
-pub(super) fn sweep(dir: &Path) {
+pub fn sweep(dir: &Path) {
     let Ok(entries) = fs::read_dir(dir) else { return };
     for entry in entries.flatten() {
         let path = entry.path();

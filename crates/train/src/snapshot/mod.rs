@@ -22,7 +22,7 @@ mod tensor;
 mod weights;
 mod write;
 
-pub use atomic::{WriteError, try_folder, write_whole};
+pub use atomic::{WriteError, sweep, try_folder, write_whole};
 pub use error::{Damage, SnapshotError};
 pub use folder::{Found, Passed, Search, Verdict, latest, latest_that, list, prune};
 pub use meta::{FORMAT, Meta};
