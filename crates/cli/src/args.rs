@@ -132,6 +132,7 @@ pub struct Caption {
 #[derive(Debug, Subcommand)]
 pub enum Data {
     /// Read every row of sources and count what can be used; exit code 0 if all of them can be trained on as they are
+    /// (pictures without captions cannot)
     Check(DataCheck),
     /// Write one picture as the model sees it
     Show(DataShow),

@@ -77,9 +77,11 @@ fn captions_are_looked_at_with_the_vocabulary_and_the_limit() {
 #[test]
 fn pictures_without_captions_are_looked_at_too() {
     let b = Bench::new();
-    let found = checked(&b, &[&case("03_alpha_palette_grey")], true);
+    let found = checked(&b, &[&case("03_alpha_palette_grey")], false);
     assert_eq!(found["parts"][0]["usable"], json!(7), "{found}");
-    assert_eq!(found["captions"], Value::Null);
+    assert_eq!((&found["captions"], &found["trainable"]), (&Value::Null, &json!(false)));
+    let why = found["refusals"][0].as_str().unwrap();
+    assert!(why.contains("has 7 pictures but no captions: "), "{found}");
     let found = checked(&b, &[&case("01_broken_images")], false);
     let reasons = json!({"corrupt": 1, "empty_file": 1, "not_an_image": 1, "truncated": 1});
     assert_eq!(found["parts"][0]["skipped"], reasons, "{found}");
@@ -89,8 +91,8 @@ fn pictures_without_captions_are_looked_at_too() {
         .refused(&["none of 1 row can be used"])
         .mentions(&["truncated", "cut_half.jpg"]);
     b.run(&["data", "check", &case("01_broken_images/progressive.jpg")])
-        .done()
-        .mentions(&["64 wide, 48 high"]);
+        .refused(&["1 of 1 source cannot be used as it is"])
+        .mentions(&["64 wide, 48 high", "training would stop: has 1 picture but no captions"]);
 }
 
 #[test]
@@ -111,6 +113,26 @@ fn what_is_no_source_is_said_and_the_others_are_looked_at() {
     b.run(&["data", "check", "shapes"]).done().mentions(&["1000 of 1000 rows can be used"]);
 }
 
+/// A name is a name, whatever characters of the override grammar it holds.
+#[cfg(unix)]
+#[test]
+fn a_source_may_have_any_name() {
+    let b = Bench::new();
+    csv(&b, 3, 0);
+    for name in [
+        "a\\b.csv",
+        "a\\\\b.csv",
+        "${x}.csv",
+        "\\${trainer_config.lr}.csv",
+        "it's, \"so\" [1].csv",
+        "a\\'.csv",
+    ] {
+        std::fs::copy(b.path("rows.csv"), b.path(name)).unwrap();
+        assert_eq!(checked(&b, &[name], true)["source"], json!(name));
+        b.run(&["data", "show", name, "--out", "shown.png"]).done();
+    }
+}
+
 /// Every kind of source says what it is by itself; an override says it where that fails.
 #[test]
 fn the_kind_of_a_source_is_told() {
@@ -127,7 +149,7 @@ fn the_kind_of_a_source_is_told() {
     b.run(&["data", "check", &pattern]).done().mentions(&["7 of 7 rows"]);
     std::fs::create_dir(b.path("photos")).unwrap();
     std::fs::copy(case("03_alpha_palette_grey/grey_L.png"), b.path("photos/grey.png")).unwrap();
-    b.run(&["data", "check", "photos"]).done().mentions(&["without captions", "1 of 1 row "]);
+    b.run(&["data", "check", "photos"]).refused(&[]).mentions(&["without captions", "1 of 1 row "]);
     std::fs::write(b.path("photos/grey.txt"), "all grey").unwrap();
     b.run(&["data", "check", "photos"])
         .done()

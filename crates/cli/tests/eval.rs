@@ -164,6 +164,13 @@ fn a_split_to_validate_on_is_taken_and_unknown_characters_are_named() {
     ]);
     let replaced = figures(&e(&["rows.csv", "data_config.unknown=replace"]).done());
     assert!(replaced["replaced"].as_u64().unwrap() >= 3, "{replaced}");
+    // A name is read as it is, whatever the grammar of overrides makes of its characters.
+    #[cfg(unix)]
+    {
+        std::fs::copy(b.path("rows.csv"), b.path("${x}\\b.csv")).unwrap();
+        let odd = figures(&e(&["${x}\\b.csv", "data_config.unknown=replace"]).done());
+        assert_eq!(odd["rows"], replaced["rows"], "{odd}");
+    }
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Whatever is typed or stored, loading ends with a value or a message: no panic, no hang, no control
 //! characters on the terminal; and whatever is accepted prints and stores to the same value again.
 
-use ocelli_config::{Config, load_text, sweep};
+use ocelli_config::{Config, literal, load_text, sweep};
 use proptest::prelude::*;
 
 /// Pieces of the grammar in any order: reaches deeper than random characters.
@@ -110,6 +110,16 @@ proptest! {
         let mut resolved = load_text("t.yaml", "", &[]).unwrap();
         resolved.config = config.clone();
         prop_assert_eq!(load_text("u.yaml", &resolved.to_yaml(), &[]).unwrap().config, config);
+    }
+}
+
+proptest! {
+    #[test]
+    fn literal_text_is_read_as_itself(any in "[^\\p{Cc}]{1,20}", odd in "[\\\\$\\{\\}'\",= a]{0,12}") {
+        let path = odd + &any;
+        let overrides = ["data_config.dataset=csv".to_owned(), literal("data_config.data_path", &path)];
+        prop_assert_eq!(load_text("t.yaml", "", &overrides).unwrap().config.data.data_path, Some(path));
+        prop_assert_eq!(sweep(&overrides).unwrap(), [overrides]);
     }
 }
 

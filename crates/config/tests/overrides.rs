@@ -74,6 +74,10 @@ fn values() {
         ("наборы/é", Some("наборы/é")),
         (r"\${x}", Some("${x}")),
         ("'\"'", Some("\"")),
+        (r#""\\""#, Some("\\")),
+        (r"'a\\'", Some(r"a\")),
+        (r"'a\\\'b'", Some(r"a\'b")),
+        (r#"'C:\\a\\"b'"#, Some(r#"C:\\a\\"b"#)),
     ] {
         assert_eq!(path(written).as_deref(), read, "{written}");
     }
@@ -119,7 +123,12 @@ fn what_does_not_parse_is_placed() {
         (
             "trainer_config.lr=1,2",
             "1: trainer_config.lr: 2 values with commas between are a sweep: add --multirun (-m), or quote \
-             the text: trainer_config.lr=\"1,2\"",
+             the text, as a shell needs it: 'trainer_config.lr=\"1,2\"'",
+        ),
+        (
+            "trainer_config.freeze=a.*,'b'",
+            "1: trainer_config.freeze: 2 values with commas between are a sweep: add --multirun (-m), or quote \
+             the text, as a shell needs it: 'trainer_config.freeze=\"a.*,'\\''b'\\''\"'",
         ),
     ] {
         assert_eq!(refused(text), expected, "{text}");

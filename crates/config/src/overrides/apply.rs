@@ -1,5 +1,6 @@
 //! Overrides onto slots, in the order of the command line.
 
+use super::quote::argument;
 use super::{Operation, Override, parse};
 use crate::error::{Problem, ProblemKind};
 use crate::keys::{GROUPS, KEYS, index};
@@ -56,12 +57,11 @@ fn single(parsed: &Override) -> Result<Option<Node>, Problem> {
         [(_, node)] => Ok(Some(node.clone())),
         several => {
             let written: Vec<&str> = several.iter().map(|(text, _)| text.as_str()).collect();
-            let all = written.join(",");
             let what = format!(
                 "{} values with commas between are a sweep: add --multirun (-m), \
-                 or quote the text: {}=\"{all}\"",
+                 or quote the text, as a shell needs it: {}",
                 several.len(),
-                parsed.key
+                argument(&parsed.key, &written.join(","))
             );
             Err(conflict(parsed, what))
         }

@@ -3,12 +3,14 @@
 //! `hydra.*`, dictionaries, functions) is refused by name.
 
 mod apply;
+mod quote;
 mod sweep;
 mod value;
 
 use std::sync::Arc;
 
 pub(crate) use apply::apply;
+pub use quote::literal;
 pub use sweep::sweep;
 
 use crate::error::{Problem, ProblemKind};

@@ -117,20 +117,23 @@ impl Reader<'_> {
         }
     }
 
-    /// Within quotes only the quote itself is escaped, by a backslash.
+    /// Within quotes backslashes have a meaning only before the quote itself: two stand for one, and one that is left
+    /// over escapes the quote.
     fn quoted(&mut self, quote: char) -> Result<Data, Fault> {
         let start = self.at;
         self.at += 1;
         let mut text = String::new();
-        while let Some(c) = self.next() {
-            match c {
-                '\\' if self.peek() == Some(quote) => {
-                    text.push(quote);
-                    self.at += 1;
-                }
-                c if c == quote => return Ok(Data::quoted(text)),
-                c => text.push(c),
+        loop {
+            let rest = &self.text[self.at..];
+            let slashes = rest.len() - rest.trim_start_matches('\\').len();
+            self.at += slashes;
+            let Some(c) = self.next() else { break };
+            let kept = if c == quote { slashes / 2 } else { slashes };
+            text.extend(std::iter::repeat_n('\\', kept));
+            if c == quote && slashes.is_multiple_of(2) {
+                return Ok(Data::quoted(text));
             }
+            text.push(c);
         }
         self.at = start;
         Err(self.fault("the quote is not closed"))

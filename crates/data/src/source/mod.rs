@@ -30,6 +30,7 @@ pub use caption::clean_caption;
 pub use encoding::Encoding;
 pub use error::SourceError;
 pub use first::first_captions;
+pub use folder::without_captions;
 pub use groups::Groups;
 pub use options::TextOptions;
 pub use picture::MAX_FILE_BYTES;

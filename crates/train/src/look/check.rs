@@ -6,7 +6,7 @@ use crate::report::{Event, Reporter};
 use ocelli_config::Dataset;
 use ocelli_data::batch::Seen;
 use ocelli_data::scan::UnknownCharacter;
-use ocelli_data::source::BadSample;
+use ocelli_data::source::{BadSample, without_captions};
 use ocelli_data::text::count;
 use rayon::prelude::*;
 use std::collections::BTreeMap;
@@ -87,7 +87,10 @@ pub fn check(request: &Request, reporter: &mut dyn Reporter) -> Result<Checked, 
     let Opened { config, parts, notes, captions } = request.open(reporter)?;
     let most = if config.data.dataset == Dataset::Shapes && captions.is_some() { DRAWN } else { usize::MAX };
     let parts: Vec<Part> = parts.iter().map(|rows| look(rows, most, reporter)).collect();
-    let mut refusals = Vec::from_iter(captions.as_ref().and_then(|c| c.refusal.clone()));
+    let mut refusals = match &captions {
+        Some(captions) => Vec::from_iter(captions.refusal.clone()),
+        None => vec![without_captions(parts.iter().map(|part| part.rows).sum())],
+    };
     refusals.extend(parts.first().and_then(|train| train.refusal(config.data.max_skip_ratio)));
     let about = captions.as_ref().map(|c| Captions {
         mean: c.stats.mean_length(),

@@ -10,6 +10,10 @@ use std::path::Path;
 /// Bytes by which a file is told.
 const HEAD: u64 = 16;
 
+/// Endings of what is a file, not a data set of the hub.
+const FILES: [&str; 13] =
+    ["csv", "tsv", "tab", "parquet", "jsonl", "json", "txt", "png", "apng", "jpg", "jpeg", "webp", "gif"];
+
 /// A kind of source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
@@ -59,8 +63,12 @@ fn folder(path: &Path) -> Kind {
 /// A name that is no file: drawn pictures, or a data set of the hub, `owner/name`.
 fn absent(source: &str) -> Kind {
     let part = |s: &str| !s.is_empty() && s.chars().all(|c| c.is_ascii_alphanumeric() || "-_.".contains(c));
-    let hub =
-        source.split_once('/').is_some_and(|(owner, name)| part(owner) && part(name) && !name.contains('.'));
+    // A hub's name may hold dots; one that ends as a table does is a file that is missing, rather.
+    let ending =
+        Path::new(source).extension().and_then(|e| e.to_str()).unwrap_or_default().to_ascii_lowercase();
+    let hub = source.split_once('/').is_some_and(|(owner, name)| {
+        part(owner) && part(name) && !owner.starts_with('.') && !FILES.contains(&&*ending)
+    });
     match source {
         "shapes" => Kind::Dataset(Dataset::Shapes),
         _ if hub => Kind::Dataset(Dataset::Coco),
@@ -98,6 +106,9 @@ mod tests {
         assert_eq!(of("shards"), Kind::Dataset(Dataset::Parquet));
         assert_eq!(guess("shapes"), Kind::Dataset(Dataset::Shapes));
         assert_eq!(guess("RIW/small-coco"), Kind::Dataset(Dataset::Coco));
-        assert_eq!(guess("pics/none.csv"), Kind::Dataset(Dataset::Csv));
+        assert_eq!(guess("owner/na.me-1"), Kind::Dataset(Dataset::Coco));
+        for file in ["pics/none.csv", "pics/none.CSV", "../none", "./na.me", "pics/none.png"] {
+            assert_eq!(guess(file), Kind::Dataset(Dataset::Csv), "{file}");
+        }
     }
 }

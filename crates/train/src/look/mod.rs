@@ -140,9 +140,7 @@ fn named(kind: Kind, source: &str, given: &[String]) -> Vec<String> {
         overrides.push(format!("data_config.dataset={dataset}"));
     }
     if !matches!(kind, Kind::Pictures | Kind::Dataset(config::Dataset::Shapes)) {
-        // In quotes, where nothing but the quote itself has a meaning.
-        let path = source.replace('\\', "\\\\").replace('\'', "\\'");
-        overrides.push(format!("data_config.data_path='{path}'"));
+        overrides.push(config::literal("data_config.data_path", source));
     }
     overrides.extend(given.iter().cloned());
     overrides

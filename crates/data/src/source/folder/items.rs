@@ -87,6 +87,15 @@ fn say_left_out(scope: &Scope, found: &Found, items: &mut Items) {
     }
 }
 
+/// Why nothing can be trained on so many pictures.
+pub fn without_captions(pictures: usize) -> String {
+    format!(
+        "has {} but no captions: wanted is metadata.csv or metadata.jsonl with file_name and text, or a .txt file \
+         beside each picture",
+        count(pictures, "picture")
+    )
+}
+
 /// Why there is nothing to train on.
 fn nothing(scope: &Scope, found: &Found) -> SourceError {
     let folder = scope.pictures();
@@ -101,11 +110,7 @@ fn nothing(scope: &Scope, found: &Found) -> SourceError {
     } else if found.pictures.is_empty() {
         "has no pictures".into()
     } else {
-        format!(
-            "has {} pictures but no captions: wanted is metadata.csv or metadata.jsonl with file_name and text, or \
-             a .txt file beside each picture",
-            found.pictures.len()
-        )
+        without_captions(found.pictures.len())
     };
     SourceError::not_usable(&folder, what)
 }

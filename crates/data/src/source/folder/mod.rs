@@ -19,6 +19,7 @@ use super::splits::SplitNames;
 use super::{BadSample, Sample, Source, SourceError, TextOptions};
 use crate::image::DecodeOptions;
 use crate::text::count;
+pub use items::without_captions;
 use items::{Item, Items};
 use layout::Scope;
 
