@@ -150,6 +150,16 @@ impl Graph {
         out
     }
 
+    /// Adds a node of the graph `from` as it is, on other inputs: its op, module, part of the program and types.
+    ///
+    /// # Errors
+    /// If the op's rule refuses the inputs.
+    #[track_caller]
+    pub fn take(&mut self, from: &Graph, node: &Node, inputs: &[Value]) -> Result<Vec<Value>, GraphError> {
+        let types = node.outputs.iter().map(|&v| from.ty(v).clone()).collect();
+        self.like(node, |g| g.typed(node.op.clone(), inputs, types))
+    }
+
     /// Builds what `f` adds under exactly the path `path`.
     pub fn at_path<T>(&mut self, path: &Arc<str>, f: impl FnOnce(&mut Self) -> T) -> T {
         let before = std::mem::replace(&mut self.path, path.clone());

@@ -27,7 +27,7 @@ pub fn recompute(graph: &Graph) -> Result<Graph, GraphError> {
                 first[&v]
             });
         }
-        let new = out.like(node, |g| g.typed(node.op.clone(), &inputs, types(graph, node)))?;
+        let new = out.take(graph, node, &inputs)?;
         first.extend(node.outputs.iter().copied().zip(new));
     }
     graph.outputs().iter().for_each(|(name, v)| out.output(name, first[v]));
@@ -57,13 +57,9 @@ fn repeat(
             false => first[&input],
         });
     }
-    let new = out.like(&node, |g| g.typed(node.op.clone(), &inputs, types(graph, &node)))?;
+    let new = out.take(graph, &node, &inputs)?;
     second.extend(node.outputs.iter().copied().zip(new));
     Ok(second[&v])
-}
-
-fn types(graph: &Graph, node: &Node) -> Vec<ocelli_ir::TensorType> {
-    node.outputs.iter().map(|&v| graph.ty(v).clone()).collect()
 }
 
 /// For each value: whether the backward part makes it again.

@@ -21,8 +21,7 @@ pub fn simplify(graph: &Graph) -> Result<Graph, GraphError> {
     let mut moved = HashMap::new();
     for (node, _) in graph.nodes().iter().zip(&live).filter(|(_, live)| **live) {
         let inputs: Vec<_> = node.inputs.iter().map(|v| moved[v]).collect();
-        let types = node.outputs.iter().map(|&v| graph.ty(v).clone()).collect();
-        let new = out.like(node, |g| g.typed(node.op.clone(), &inputs, types))?;
+        let new = out.take(graph, node, &inputs)?;
         moved.extend(node.outputs.iter().copied().zip(new));
     }
     graph.outputs().iter().for_each(|(name, v)| out.output(name, moved[v]));

@@ -2,7 +2,7 @@
 //!
 //! The cut depends on shapes alone, never on the number of threads (rule 13).
 
-use super::{Dst, Elem};
+use super::{Dst, Elem, Src};
 use crate::cx::Cx;
 
 /// How one output is cut along one axis of the grid: rows `i * chunk..` of `axis` belong to tile `i`.
@@ -51,6 +51,29 @@ pub fn par_tiles<'a, T: Elem, const N: usize, const G: usize>(
             unsafe { tile(out, cuts, &index) }
         });
         f(index, tiles);
+    });
+}
+
+/// Elements of a part of [`par_parts`].
+const CHUNK: usize = 16 * 1024;
+
+/// Cuts an output and an input of the same shape into parts, and calls `f` with both of each, on several threads if
+/// there are enough elements.
+pub fn par_parts<A: Elem, B: Elem>(
+    cx: &Cx<'_>,
+    mut out: Dst<'_, B>,
+    src: &Src<'_, A>,
+    f: impl Fn(&mut Dst<'_, B>, &Src<'_, A>) + Sync + Send,
+) {
+    let (n, layout) = (out.layout().numel(), *out.layout());
+    let Some(axis) = layout.shape().iter().position(|&n| n > 1).filter(|_| n > CHUNK) else {
+        return f(&mut out, src);
+    };
+    let rows = layout.shape()[axis];
+    let chunk = (CHUNK / (n / rows)).clamp(1, rows);
+    par_tiles(cx, n, [(out, [Cut::new(axis, chunk)])], |[i], [mut out]| {
+        let len = out.layout().shape()[axis];
+        f(&mut out, &src.narrow(axis, i * chunk, len));
     });
 }
 

@@ -15,7 +15,7 @@ mod wide;
 
 pub use dst::{Dst, Src};
 pub use gemm::{Mat, gemm};
-pub use grid::{Cut, par_tiles};
+pub use grid::{Cut, par_parts, par_tiles};
 pub use wide::{Wide, narrow, widen};
 
 use crate::buffer::Buffer;

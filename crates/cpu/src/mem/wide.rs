@@ -3,16 +3,13 @@
 //! A launch with 16-bit operands runs on copies of them in f32; its 16-bit results are rounded, to nearest even, when it
 //! has ended. So every kernel takes every float dtype, and the results are those of the reference evaluation.
 
-use super::{Bases, Cut, Dst, Elem, Loc, Outputs, Room, Src, operands, par_tiles};
+use super::{Bases, Dst, Elem, Loc, Outputs, Room, Src, operands, par_parts};
 use crate::buffer::ALIGNMENT;
 use crate::cx::Cx;
 use crate::layout::Layout;
 use half::slice::HalfFloatSliceExt;
 use half::{bf16, f16};
 use ocelli_ir::DType;
-
-/// Elements that one task converts.
-const CHUNK: usize = 16 * 1024;
 
 /// The operands of a launch as its kernel sees them.
 #[derive(Clone, Debug)]
@@ -119,15 +116,5 @@ fn convert<A: Elem, B: Elem>(
     src: &Src<'_, A>,
     f: impl Fn(&[A], &mut [B]) + Sync + Send,
 ) {
-    let (n, layout) = (out.layout().numel(), *out.layout());
-    let Some(axis) = layout.shape().iter().position(|&n| n > 1) else {
-        let mut out = out;
-        return out.map_from(src, f);
-    };
-    let rows = layout.shape()[axis];
-    let chunk = (CHUNK / (n / rows).max(1)).clamp(1, rows);
-    par_tiles(cx, n, [(out, [Cut::new(axis, chunk)])], |[i], [mut out]| {
-        let len = out.layout().shape()[axis];
-        out.map_from(&src.narrow(axis, i * chunk, len), &f);
-    });
+    par_parts(cx, out, src, |out, src| out.map_from(src, &f));
 }

@@ -2,25 +2,12 @@
 
 use crate::cx::Cx;
 use crate::layout::Layout;
-use crate::mem::{Cut, Dst, Elem, Inputs, Outputs, Src, par_tiles};
+use crate::mem::{Dst, Elem, Inputs, Outputs, Src, par_parts};
 use ocelli_ir::{DType, TensorType};
-
-/// Elements that one task moves.
-const CHUNK: usize = 16 * 1024;
 
 /// Copies a tensor into another of the same shape.
 pub fn par_copy<T: Elem>(cx: &Cx<'_>, out: Dst<'_, T>, src: &Src<'_, T>) {
-    let (n, shape) = (out.layout().numel(), *out.layout());
-    let Some(axis) = shape.shape().iter().position(|&n| n > 1).filter(|_| n > CHUNK) else {
-        let mut out = out;
-        return out.copy_from(src);
-    };
-    let rows = shape.shape()[axis];
-    let chunk = (CHUNK / (n / rows)).clamp(1, rows);
-    par_tiles(cx, n, [(out, [Cut::new(axis, chunk)])], |[i], [mut out]| {
-        let len = out.layout().shape()[axis];
-        out.copy_from(&src.narrow(axis, i * chunk, len));
-    });
+    par_parts(cx, out, src, |out, src| out.copy_from(src));
 }
 
 /// Copies the only input, its axes turned by `src`, into the only output, its axes turned by `dst` to match the
