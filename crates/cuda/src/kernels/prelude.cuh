@@ -1,0 +1,225 @@
+// What every kernel source starts with: 16-bit floats, Philox and dropout, warp sums, copies and matrix instructions.
+//
+// It includes no CUDA header: what C++ lacks is inline PTX of sm_80 and newer. Names here are lower case or longer than
+// one letter, since kernels are given macros such as T, B, H. "Row" and "lane" are as in the PTX manual.
+#pragma once
+
+typedef unsigned char u8;
+typedef unsigned short u16;
+typedef unsigned int u32;
+typedef unsigned long long u64;
+
+#define FULL_WARP 0xffffffffu
+#define INF __int_as_float(0x7f800000)
+
+// ---- element types ------------------------------------------------------------------------------------------------
+
+// The upper half of an f32. Plain bits: arithmetic is done in f32.
+struct bf16 { u16 bits; };
+// IEEE half precision. Plain bits: arithmetic is done in f32.
+struct f16 { u16 bits; };
+
+__device__ __forceinline__ float to_f32(float x) { return x; }
+__device__ __forceinline__ float to_f32(bf16 x) { return __uint_as_float(u32(x.bits) << 16); }
+__device__ __forceinline__ float to_f32(f16 x) {
+    float y;
+    asm("cvt.f32.f16 %0, %1;" : "=f"(y) : "h"(x.bits));
+    return y;
+}
+
+// Rounds to the nearest, ties to even; beyond the range becomes infinity.
+template <typename E> __device__ __forceinline__ E from_f32(float x);
+template <> __device__ __forceinline__ float from_f32<float>(float x) { return x; }
+template <> __device__ __forceinline__ bf16 from_f32<bf16>(float x) {
+    bf16 y;
+    asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(y.bits) : "f"(x));
+    return y;
+}
+template <> __device__ __forceinline__ f16 from_f32<f16>(float x) {
+    f16 y;
+    asm("cvt.rn.f16.f32 %0, %1;" : "=h"(y.bits) : "f"(x));
+    return y;
+}
+
+// Two 16-bit elements in one register, `lo` in the lower half (the lower address).
+template <typename E> __device__ __forceinline__ u32 pack2(float lo, float hi);
+template <> __device__ __forceinline__ u32 pack2<bf16>(float lo, float hi) {
+    u32 y;
+    asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(y) : "f"(hi), "f"(lo));
+    return y;
+}
+template <> __device__ __forceinline__ u32 pack2<f16>(float lo, float hi) {
+    u32 y;
+    asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(y) : "f"(hi), "f"(lo));
+    return y;
+}
+
+// The inverse of pack2.
+template <typename E> __device__ __forceinline__ float2 unpack2(u32 x);
+template <> __device__ __forceinline__ float2 unpack2<bf16>(u32 x) {
+    return make_float2(__uint_as_float(x << 16), __uint_as_float(x & 0xffff0000u));
+}
+template <> __device__ __forceinline__ float2 unpack2<f16>(u32 x) {
+    return make_float2(to_f32(f16{u16(x)}), to_f32(f16{u16(x >> 16)}));
+}
+
+// ---- quick functions (relative error about 2^-22; results below 2^-126 become 0) -----------------------------------
+
+__device__ __forceinline__ float exp2_quick(float x) {
+    float y;
+    asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+    return y;
+}
+__device__ __forceinline__ float log2_quick(float x) {
+    float y;
+    asm("lg2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+    return y;
+}
+__device__ __forceinline__ float recip_quick(float x) {
+    float y;
+    asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+    return y;
+}
+
+// ---- Philox4x32-10 and dropout: equal to crates/ir/src/rng.rs and dropout.rs bit for bit ----------------------------
+
+__device__ __forceinline__ uint4 philox(uint4 c, uint2 k) {
+#pragma unroll
+    for (int i = 0; i < 10; i++) {
+        u32 h0 = __umulhi(0xD2511F53u, c.x), l0 = 0xD2511F53u * c.x;
+        u32 h1 = __umulhi(0xCD9E8D57u, c.z), l1 = 0xCD9E8D57u * c.z;
+        c = make_uint4(h1 ^ c.y ^ k.x, l1, h0 ^ c.w ^ k.y, l0);
+        k.x += 0x9E3779B9u;
+        k.y += 0xBB67AE85u;
+    }
+    return c;
+}
+
+// The key of a site under a seed of two words, low first.
+__device__ __forceinline__ uint2 dropout_key(u32 seed_lo, u32 seed_hi, u32 site_lo, u32 site_hi) {
+    return make_uint2(seed_lo ^ site_lo, seed_hi ^ site_hi);
+}
+
+// The eight 16-bit decisions of one lane of one 16 x 16 tile, as a thread of mma.m16n8k16 holds its accumulators.
+__device__ __forceinline__ uint4 dropout_words(uint2 key, u32 step, u32 sample, u32 plane, u32 tile_row, u32 tile_col,
+                                               u32 lane) {
+    return philox(make_uint4(tile_row << 16 | tile_col, plane << 5 | lane, sample, step), key);
+}
+
+// Word (right, down) of a lane's four: x = left upper, y = left lower, z = right upper, w = right lower.
+__device__ __forceinline__ u32 dropout_word(uint4 words, int down, int right) {
+    return right ? (down ? words.w : words.z) : (down ? words.y : words.x);
+}
+
+// True if the even (odd = 0) or odd column of a word is kept. `threshold` is a constant in every kernel.
+__device__ __forceinline__ bool dropout_bit(u32 word, int odd, u32 threshold) {
+    return odd ? word >= (threshold << 16) : (word & 0xffffu) >= threshold;
+}
+
+// What kept elements are multiplied by.
+__device__ __forceinline__ float dropout_scale(u32 threshold) { return 65536.0f / float(65536u - threshold); }
+
+// One decision by itself, for kernels that do not hold whole tiles (a call of Philox each: share it where possible).
+__device__ __forceinline__ bool dropout_keeps(uint2 key, u32 step, u32 sample, u32 plane, u32 row, u32 col,
+                                              u32 threshold) {
+    u32 lane = (row % 8) * 4 + (col % 8) / 2;
+    uint4 words = dropout_words(key, step, sample, plane, row / 16, col / 16, lane);
+    return dropout_bit(dropout_word(words, (row % 16) / 8, (col % 16) / 8), col % 2, threshold);
+}
+
+// ---- sums over a warp: every lane gets the result, the same bits on each ---------------------------------------------
+
+template <int WIDTH = 32> __device__ __forceinline__ float warp_sum(float x) {
+#pragma unroll
+    for (int d = WIDTH / 2; d > 0; d /= 2) x += __shfl_xor_sync(FULL_WARP, x, d);
+    return x;
+}
+template <int WIDTH = 32> __device__ __forceinline__ float warp_max(float x) {
+#pragma unroll
+    for (int d = WIDTH / 2; d > 0; d /= 2) x = fmaxf(x, __shfl_xor_sync(FULL_WARP, x, d));
+    return x;
+}
+
+// ---- copies to shared memory -----------------------------------------------------------------------------------------
+
+__device__ __forceinline__ u32 shared_address(const void* p) { return u32(__cvta_generic_to_shared(p)); }
+
+// 16 bytes, past L1; `valid` false writes zeros and reads nothing. Both addresses are multiples of 16.
+__device__ __forceinline__ void cp_async16(void* to, const void* from, bool valid = true) {
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(shared_address(to)), "l"(from), "r"(valid ? 16 : 0)
+                 : "memory");
+}
+// 4 bytes; `valid` false writes zeros.
+__device__ __forceinline__ void cp_async4(void* to, const void* from, bool valid = true) {
+    asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;" ::"r"(shared_address(to)), "l"(from), "r"(valid ? 4 : 0)
+                 : "memory");
+}
+__device__ __forceinline__ void cp_async_commit() { asm volatile("cp.async.commit_group;" ::: "memory"); }
+// Waits until at most PENDING of this thread's groups are under way. A barrier must follow before others read.
+template <int PENDING> __device__ __forceinline__ void cp_async_wait() {
+    asm volatile("cp.async.wait_group %0;" ::"n"(PENDING) : "memory");
+}
+
+// ---- matrix fragments --------------------------------------------------------------------------------------------------
+
+// Four 8 x 8 matrices of 16-bit elements: lane i gives the address of row i % 8 of matrix i / 8 (a multiple of 16).
+__device__ __forceinline__ void ldmatrix4(u32 (&r)[4], const void* row) {
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0,%1,%2,%3}, [%4];"
+                 : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]) : "r"(shared_address(row)) : "memory");
+}
+__device__ __forceinline__ void ldmatrix4_trans(u32 (&r)[4], const void* row) {
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0,%1,%2,%3}, [%4];"
+                 : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]) : "r"(shared_address(row)) : "memory");
+}
+__device__ __forceinline__ void ldmatrix2(u32 (&r)[2], const void* row) {
+    asm volatile("ldmatrix.sync.aligned.m8n8.x2.shared.b16 {%0,%1}, [%2];"
+                 : "=r"(r[0]), "=r"(r[1]) : "r"(shared_address(row)) : "memory");
+}
+__device__ __forceinline__ void ldmatrix2_trans(u32 (&r)[2], const void* row) {
+    asm volatile("ldmatrix.sync.aligned.m8n8.x2.trans.shared.b16 {%0,%1}, [%2];"
+                 : "=r"(r[0]), "=r"(r[1]) : "r"(shared_address(row)) : "memory");
+}
+
+// c += a b with a 16 x 16, b 16 x 8, c 16 x 8 in f32. With r = lane / 4, q = lane % 4:
+// a = {(r, 2q), (r + 8, 2q), (r, 2q + 8), (r + 8, 2q + 8)}, pairs along the row; b = {(2q, r), (2q + 8, r)}, pairs down
+// the column; c = {(r, 2q), (r, 2q + 1), (r + 8, 2q), (r + 8, 2q + 1)}. So two c tiles side by side pack into an a.
+template <typename E> __device__ __forceinline__ void mma16(float (&c)[4], const u32 (&a)[4], u32 b0, u32 b1);
+template <> __device__ __forceinline__ void mma16<bf16>(float (&c)[4], const u32 (&a)[4], u32 b0, u32 b1) {
+    asm("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
+        : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
+        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
+}
+template <> __device__ __forceinline__ void mma16<f16>(float (&c)[4], const u32 (&a)[4], u32 b0, u32 b1) {
+    asm("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
+        : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
+        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
+}
+
+// An f32 rounded to TF32 (10 bits of fraction), as mma8_tf32 wants its operands.
+__device__ __forceinline__ u32 to_tf32(float x) {
+    u32 y;
+    asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(y) : "f"(x));
+    return y;
+}
+// c += a b with a 16 x 8, b 8 x 8, both TF32: a = {(r, q), (r + 8, q), (r, q + 4), (r + 8, q + 4)},
+// b = {(q, r), (q + 4, r)}, c as in mma16.
+__device__ __forceinline__ void mma8_tf32(float (&c)[4], const u32 (&a)[4], u32 b0, u32 b1) {
+    asm("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
+        : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
+        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
+}
+
+// ---- programmatic dependent launch (no-ops before sm_90, and without the launch attribute) ------------------------------
+
+// Waits until the launches before this one have finished and their writes are seen.
+__device__ __forceinline__ void wait_for_previous() {
+#if __CUDA_ARCH__ >= 900
+    asm volatile("griddepcontrol.wait;" ::: "memory");
+#endif
+}
+// Lets the next launch start its prologue.
+__device__ __forceinline__ void let_next_start() {
+#if __CUDA_ARCH__ >= 900
+    asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+#endif
+}
