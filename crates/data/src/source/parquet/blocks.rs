@@ -101,6 +101,17 @@ impl Headers {
     }
 }
 
+/// Where a value lies.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Lies {
+    /// In the file, at this offset.
+    File(u64),
+    /// So many bytes from the start of the unpacked dictionary, where many rows may share it.
+    Dictionary(usize),
+    /// In memory that nobody else knows.
+    Nowhere,
+}
+
 /// A file that remembers which of its bytes it handed out: a value that is part of them lies in the file as it
 /// is, and where is known. It hands out no page that would take too much memory.
 pub(super) struct Tap {
@@ -110,23 +121,36 @@ pub(super) struct Tap {
     headers: Headers,
     /// The first bytes handed out (a dictionary, if there is one) and the last.
     seen: Mutex<[Option<(u64, Bytes)>; 2]>,
+    /// The dictionary that is in use, unpacked.
+    dictionary: Mutex<Bytes>,
 }
 
 impl Tap {
     /// To read pages that are packed by `codec`; without one, to read what is no page.
     pub(super) fn new(blocks: Arc<Blocks>, codec: Option<Compression>) -> Self {
-        Self { blocks, codec, headers: Headers::default(), seen: Mutex::default() }
+        Self {
+            blocks,
+            codec,
+            headers: Headers::default(),
+            seen: Mutex::default(),
+            dictionary: Mutex::default(),
+        }
     }
 
-    /// Where `value` lies in the file, if it is part of what was handed out.
-    pub(super) fn place(&self, value: &[u8]) -> Option<u64> {
+    /// Where `value` lies, which was read through this.
+    pub(super) fn place(&self, value: &[u8]) -> Lies {
         let seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
-        let place = |(offset, bytes): &(u64, Bytes)| {
-            // Both are held, so equal addresses are equal bytes.
-            let from = (value.as_ptr() as usize).checked_sub(bytes.as_ptr() as usize)?;
-            (from + value.len() <= bytes.len()).then_some(offset + from as u64)
-        };
-        seen.iter().flatten().find_map(place)
+        let in_file = |(offset, bytes): &(u64, Bytes)| within(value, bytes).map(|at| offset + at as u64);
+        if let Some(offset) = seen.iter().flatten().find_map(in_file) {
+            return Lies::File(offset);
+        }
+        let dictionary = self.dictionary.lock().unwrap_or_else(PoisonError::into_inner);
+        within(value, &dictionary).map_or(Lies::Nowhere, Lies::Dictionary)
+    }
+
+    /// Notes the unpacked dictionary that the next values may lie in.
+    pub(super) fn note_dictionary(&self, bytes: &Bytes) {
+        *self.dictionary.lock().unwrap_or_else(PoisonError::into_inner) = bytes.clone();
     }
 
     /// Checks the page that `bytes` are. If the reader knew its place from an index, they begin with its header.
@@ -138,6 +162,12 @@ impl Tap {
         let packed = usize::try_from(header.len).ok().and_then(|len| bytes.get(len..));
         page::check(&header, packed.unwrap_or_default(), codec)
     }
+}
+
+/// Where `value` begins in `bytes`, if it is part of them. Both are held, so equal addresses are equal bytes.
+fn within(value: &[u8], bytes: &[u8]) -> Option<usize> {
+    let from = (value.as_ptr() as usize).checked_sub(bytes.as_ptr() as usize)?;
+    (from + value.len() <= bytes.len()).then_some(from)
 }
 
 impl Length for Tap {

@@ -1,12 +1,17 @@
 //! A page as the parquet reader unpacked it, looked at once more before its values are read: numbers of values, for each of
 //! which memory is taken beforehand, must be possible.
 
+use std::sync::Arc;
+
 use bytes::Bytes;
 use parquet::basic::Encoding;
 use parquet::column::page::{Page, PageMetadata, PageReader};
 use parquet::errors::{ParquetError, Result};
 use parquet::file::metadata::ColumnChunkMetaData;
+use parquet::file::reader::Length;
 use parquet::schema::types::ColumnDescPtr;
+
+use super::blocks::Tap;
 
 /// Values in a dictionary, or in a list of differences, at most. Writers end them after some ten thousand.
 const MOST: u64 = 1 << 21;
@@ -18,17 +23,20 @@ const PER_BYTE: u64 = 16;
 /// Pages of a column of bytes.
 pub(super) struct Guard<P> {
     pages: P,
+    /// What the pages are read through.
+    tap: Arc<Tap>,
     column: ColumnDescPtr,
     /// Values seen, and the most that may be.
     values: (u64, u64),
 }
 
 impl<P: PageReader> Guard<P> {
-    /// Pages of a part of a file of `file` bytes.
-    pub(super) fn new(pages: P, chunk: &ColumnChunkMetaData, file: u64) -> Self {
+    /// Pages of a part of the file that `tap` reads.
+    pub(super) fn new(pages: P, chunk: &ColumnChunkMetaData, tap: &Arc<Tap>) -> Self {
+        let (file, tap) = (tap.len(), tap.clone());
         let bytes = u64::try_from(chunk.compressed_size()).unwrap_or(file).min(file);
         let most = COLUMN.saturating_add(bytes.saturating_mul(PER_BYTE));
-        Self { pages, column: chunk.column_descr_ptr(), values: (0, most) }
+        Self { pages, tap, column: chunk.column_descr_ptr(), values: (0, most) }
     }
 
     fn checked(&mut self, page: Option<Page>) -> Result<Option<Page>> {
@@ -41,6 +49,7 @@ impl<P: PageReader> Guard<P> {
                 // Each value has a length of 4 bytes before it.
                 Page::DictionaryPage { buf, num_values, .. } => {
                     few("a dictionary", u64::from(*num_values), MOST.min(buf.len() as u64 / 4))?;
+                    self.tap.note_dictionary(buf);
                 }
                 Page::DataPage { buf, encoding, .. } => {
                     self.delta(*encoding, || self.values_v1(buf))?;

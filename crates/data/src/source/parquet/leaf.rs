@@ -6,7 +6,7 @@ use parquet::column::reader::{ColumnReader, get_column_reader};
 use parquet::data_type::ByteArray;
 use parquet::errors::ParquetError;
 use parquet::file::metadata::ParquetMetaData;
-use parquet::file::reader::{Length, SerializedPageReader};
+use parquet::file::reader::SerializedPageReader;
 
 use super::blocks::Tap;
 use super::guard::Guard;
@@ -38,7 +38,7 @@ pub(super) fn values(
     let pages = SerializedPageReader::new(tap.clone(), column, rows, locations).map_err(failed)?;
     let (flat, full) = (column.column_descr().max_rep_level() == 0, column.column_descr().max_def_level());
     let ColumnReader::ByteArrayColumnReader(mut reader) =
-        get_column_reader(column.column_descr_ptr(), Box::new(Guard::new(pages, column, tap.len())))
+        get_column_reader(column.column_descr_ptr(), Box::new(Guard::new(pages, column, tap)))
     else {
         return Err("is no column of bytes".into());
     };

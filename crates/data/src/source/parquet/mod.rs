@@ -15,6 +15,8 @@ mod leaf;
 mod page;
 mod shard;
 mod spool;
+#[cfg(test)]
+mod tests;
 mod units;
 
 use std::path::{Path, PathBuf};
@@ -130,7 +132,7 @@ impl Parquet {
             return Err(SourceError::not_usable(&files.shown, found));
         }
         let units = Units::new(&shards);
-        let spool = Spool::default();
+        let spool = Spool::new(shards.iter().map(|shard| shard.blocks.len()).sum());
         let mut notes = vec![format!(
             "columns: `{}` holds {}, `{}` captions",
             columns.image_name,

@@ -3,13 +3,17 @@
 //!
 //! When a row of a unit is first read, all of the unit is read once. A picture that lies in the file as it is
 //! (not compressed) is from then on read from there; one that had to be unpacked is kept in a temporary file.
-//! So a compressed page of two hundred pictures is unpacked once, not two hundred times.
+//! So a compressed page of two hundred pictures is unpacked once, not two hundred times, and a picture that
+//! thousands of rows share through a dictionary is looked at once.
 
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use parquet::file::metadata::ParquetMetaData;
 
+use super::blocks::Lies;
 use super::columns::Holds;
 use super::leaf::{self, Part};
 use super::shard::Shard;
@@ -24,7 +28,7 @@ enum Place {
     File(u64, usize),
     /// In the temporary file.
     Spool(u64, usize),
-    /// Compressed, and there is no room to unpack it: its unit is looked through again.
+    /// Compressed, and there is no room to keep it: it is unpacked whenever it is read.
     Packed,
     /// In a file of its own.
     Named(Box<str>),
@@ -96,11 +100,24 @@ impl Units {
     }
 }
 
+/// Pages of a column with a dictionary are looked through together up to so many bytes: the dictionary is unpacked
+/// for each unit.
+const WITH_DICTIONARY: u64 = 256 << 10;
+
 /// First row and rows of each page of a row group, as its index says; one part if there is no index that fits.
+/// Small pages that share a dictionary are one part.
 fn pages(metadata: &ParquetMetaData, group: usize, leaf: usize, rows: usize) -> Vec<(usize, usize)> {
     let index = metadata.page_index_for_row_group(group);
+    let column = metadata.row_group(group).column(leaf);
+    let least = if column.dictionary_page_offset().is_some() { WITH_DICTIONARY } else { 0 };
     let firsts = index.page_locations(leaf).map(|pages| {
-        pages.iter().map(|page| usize::try_from(page.first_row_index).ok()).collect::<Option<Vec<_>>>()
+        let mut taken = least;
+        let begins = pages.iter().filter(|page| {
+            let begins = taken >= least;
+            taken = if begins { 0 } else { taken } + u64::try_from(page.compressed_page_size).unwrap_or(0);
+            begins
+        });
+        begins.map(|page| usize::try_from(page.first_row_index).ok()).collect::<Option<Vec<_>>>()
     });
     let whole = vec![(0, rows)];
     let Some(Some(firsts)) = firsts else { return whole };
@@ -139,11 +156,19 @@ impl Unit {
     fn look(&self, shard: &Shard, spool: &Spool) -> Result<Arc<[Place]>, String> {
         let mut places = vec![Place::None; self.rows];
         let image = self.part(shard.columns.image.leaf());
-        let tap = shard.tap(image.group, image.leaf);
+        let (tap, mut shared) = (shard.tap(image.group, image.leaf), HashMap::<_, Place>::new());
+        let keep = |value: &[u8]| -> Result<Place, String> {
+            let kept = spool.keep(value)?;
+            Ok(kept.map_or(Place::Packed, |offset| Place::Spool(offset, value.len())))
+        };
         leaf::values(&tap, &shard.metadata, image, |row, value| {
             places[row] = match tap.place(value) {
-                Some(offset) => Place::File(offset, value.len()),
-                None => spool.keep(value).map_or(Place::Packed, |offset| Place::Spool(offset, value.len())),
+                Lies::File(offset) => Place::File(offset, value.len()),
+                Lies::Nowhere => keep(value)?,
+                Lies::Dictionary(at) => match shared.entry((at, value.len())) {
+                    Entry::Occupied(place) => place.get().clone(),
+                    Entry::Vacant(place) => place.insert(keep(value)?).clone(),
+                },
             };
             Ok(())
         })?;
@@ -160,14 +185,12 @@ impl Unit {
         Ok(places.into())
     }
 
-    /// Looks through the unit for one value.
+    /// Unpacks one value.
     fn unpack(&self, shard: &Shard, within: usize) -> Result<Value, String> {
         let mut found = Value::None;
-        let part = Part { rows: within + 1, ..self.part(shard.columns.image.leaf()) };
-        leaf::values(&shard.tap(part.group, part.leaf), &shard.metadata, part, |row, value| {
-            if row == within {
-                found = Value::Bytes(value.to_vec());
-            }
+        let part = Part { first: self.first + within, rows: 1, ..self.part(shard.columns.image.leaf()) };
+        leaf::values(&shard.tap(part.group, part.leaf), &shard.metadata, part, |_, value| {
+            found = Value::Bytes(value.to_vec());
             Ok(())
         })?;
         Ok(found)
