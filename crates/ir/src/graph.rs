@@ -5,7 +5,7 @@
 //! started; a `state_write` takes effect when it ends; a slot is written at most once.
 
 use crate::ops::{self, Op};
-use crate::{SlotId, StateSpec, TensorType};
+use crate::{SlotId, StateSpec, TensorType, View};
 use std::fmt;
 use std::panic::Location;
 use std::sync::Arc;
@@ -23,7 +23,7 @@ impl Value {
 }
 
 /// What is known of a value.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct ValueInfo {
     /// Shape and dtype.
     pub ty: TensorType,
@@ -34,7 +34,7 @@ pub struct ValueInfo {
 }
 
 /// An operation applied to values.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Node {
     /// What it does.
     pub op: Op,
@@ -78,7 +78,7 @@ pub struct GraphError {
 }
 
 /// A program under construction, or as passes see it.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Graph {
     nodes: Vec<Node>,
     values: Vec<ValueInfo>,
@@ -248,6 +248,20 @@ impl Graph {
     /// The op that makes a value.
     pub fn producer(&self, v: Value) -> &Node {
         &self.nodes[self.values[v.index()].node]
+    }
+
+    /// True if a node only looks at its first input in another way, where that lies without gaps.
+    pub fn is_view(&self, node: &Node) -> bool {
+        let shape = node.inputs.first().map(|&v| self.ty(v).shape.clone());
+        shape.is_some_and(|shape| node.op.alias(&View::contiguous(shape)).is_some())
+    }
+
+    /// What a value is a view of, or itself.
+    pub fn root(&self, mut v: Value) -> Value {
+        while self.is_view(self.producer(v)) {
+            v = self.producer(v).inputs[0];
+        }
+        v
     }
 
     /// An error at the place that called the builder.

@@ -5,7 +5,7 @@
 //! slots to the state (a 16-bit copy of a weight, a loss scale), so the state is made after the passes have run.
 
 use crate::precision::{self, Precision};
-use crate::{memory, recompute, row_slice, simplify, verify};
+use crate::{fuse, memory, recompute, row_slice, simplify, verify};
 use ocelli_ir::executor::Target;
 use ocelli_ir::plan::Plan;
 use ocelli_ir::{Graph, GraphError, StateSpec};
@@ -40,13 +40,15 @@ pub struct Options {
     pub row_slice: bool,
     /// Pass `recompute`.
     pub recompute: bool,
+    /// Pass `fuse`.
+    pub fuse: bool,
     /// Pass `precision`; none: everything is stored in 32 bits.
     pub precision: Option<Precision>,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { row_slice: true, recompute: false, precision: None }
+        Self { row_slice: true, recompute: false, fuse: true, precision: None }
     }
 }
 
@@ -128,6 +130,14 @@ pub const PASSES: &[Pass] = &[
         stage: Stage::Whole,
         on: |_| true,
         run: |g, _| simplify::simplify(g),
+    },
+    Pass {
+        name: "fuse",
+        // The graph means the same to the bit; kernels need not round what lies between.
+        class: Class::Reassociating,
+        stage: Stage::Whole,
+        on: |o| o.fuse,
+        run: |g, cx| fuse::fuse(g, cx.target),
     },
 ];
 

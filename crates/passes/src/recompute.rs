@@ -7,7 +7,7 @@
 //! 2022). Dropout decides by coordinates, so it decides the same again.
 
 use ocelli_ir::op::Storage;
-use ocelli_ir::{Graph, GraphError, Node, Op, Phase, Value, View};
+use ocelli_ir::{Graph, GraphError, Node, Op, Phase, Value};
 use std::collections::HashMap;
 
 /// The graph whose backward part computes cheap activations again.
@@ -67,15 +67,15 @@ fn again(graph: &Graph) -> Vec<bool> {
     // What the backward part reads is there, looked at in whatever way.
     let mut there = vec![false; graph.values().len()];
     for node in graph.nodes().iter().filter(|n| n.phase == Phase::Backward) {
-        node.inputs.iter().for_each(|&v| there[root(graph, v).index()] = true);
+        node.inputs.iter().for_each(|&v| there[graph.root(v).index()] = true);
     }
     let mut again = vec![false; graph.values().len()];
     for node in graph.nodes().iter().filter(|n| n.phase == Phase::Forward) {
         let can = |v: &Value| {
-            let root = root(graph, *v);
+            let root = graph.root(*v);
             again[v.index()] || there[root.index()] || is_source(&graph.producer(root).op)
         };
-        let view = is_view(graph, node);
+        let view = graph.is_view(node);
         // A view is made again to look at what is made again.
         let makes = if view {
             again[node.inputs[0].index()]
@@ -96,15 +96,4 @@ fn is_cheap(op: &Op) -> bool {
 
 fn is_source(op: &Op) -> bool {
     matches!(op, Op::Input(_) | Op::StateRead(_) | Op::Constant(_))
-}
-
-fn is_view(graph: &Graph, node: &Node) -> bool {
-    let shape = node.inputs.first().map(|&v| graph.ty(v).shape.clone());
-    shape.is_some_and(|shape| node.op.alias(&View::contiguous(shape)).is_some())
-}
-
-/// What a value is a view of, or itself.
-fn root(graph: &Graph, v: Value) -> Value {
-    let node = graph.producer(v);
-    if is_view(graph, node) { root(graph, node.inputs[0]) } else { v }
 }

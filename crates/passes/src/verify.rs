@@ -25,6 +25,9 @@ pub fn graph(g: &Graph, state: &StateSpec) -> Result<(), String> {
             return fail(m);
         }
         match &node.op {
+            Op::Fused(op) => {
+                graph(&op.body, &StateSpec::default()).or_else(|m| fail(format!("its body: {m}")))?;
+            }
             Op::Input(op) if !inputs.insert(op.name.clone()) => return fail("the name is taken".into()),
             Op::StateRead(op) if state.get(op.slot).ty != op.ty => {
                 return fail("the slot has another type".into());

@@ -17,8 +17,8 @@ impl Target for Device {
     fn name(&self) -> &str {
         "test"
     }
-    fn has_kernel(&self, _: &Op, _: &[TensorType]) -> bool {
-        true
+    fn has_kernel(&self, op: &Op, _: &[TensorType]) -> bool {
+        !matches!(op, Op::Fused(_))
     }
     fn reads_view(&self, op: &Op, _: usize, _: &View) -> bool {
         self.views || op.name() == "contiguous"

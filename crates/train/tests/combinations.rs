@@ -88,7 +88,7 @@ fn every_combination_of_passes_is_a_program_that_learns() {
             for (recompute, row_slice, batches) in
                 [(false, false, 1), (true, false, 1), (false, true, 2), (true, true, 1), (true, true, 3)]
             {
-                let options = Options { row_slice, recompute, precision };
+                let options = Options { row_slice, recompute, precision, ..Options::default() };
                 let [first, last] = losses(model, options, batches);
                 let what = format!("model {i}, {options:?}, {batches} batches: {first} to {last}");
                 let begin = *first_of.get_or_insert(first);

@@ -104,6 +104,8 @@ registry! {
     linear_cross_entropy::LinearCrossEntropy, linear_cross_entropy_grad::LinearCrossEntropyGrad,
     // State.
     update_slice::UpdateSlice, step_gate::StepGate, loss_scale::LossScale, adam::Adam,
+    // Several of them as one.
+    fused::Fused,
 }
 
 impl Op {
@@ -133,6 +135,7 @@ impl fmt::Display for Op {
             Op::StateRead(op) => write!(f, "state_read #{}", op.slot.0),
             Op::StateWrite(op) => write!(f, "state_write #{}", op.slot.0),
             Op::Constant(op) => write!(f, "constant {}", op.value),
+            Op::Fused(op) => write!(f, "fused {}", op.names()),
             _ => f.write_str(self.name()),
         }
     }
