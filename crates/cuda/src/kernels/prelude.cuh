@@ -86,9 +86,9 @@ __device__ __forceinline__ float recip_quick(float x) {
 __device__ __forceinline__ uint4 philox(uint4 c, uint2 k) {
 #pragma unroll
     for (int i = 0; i < 10; i++) {
-        u32 h0 = __umulhi(0xD2511F53u, c.x), l0 = 0xD2511F53u * c.x;
-        u32 h1 = __umulhi(0xCD9E8D57u, c.z), l1 = 0xCD9E8D57u * c.z;
-        c = make_uint4(h1 ^ c.y ^ k.x, l1, h0 ^ c.w ^ k.y, l0);
+        // One wide product is one instruction; __umulhi and a low product are two.
+        u64 p0 = u64(0xD2511F53u) * c.x, p1 = u64(0xCD9E8D57u) * c.z;
+        c = make_uint4(u32(p1 >> 32) ^ c.y ^ k.x, u32(p1), u32(p0 >> 32) ^ c.w ^ k.y, u32(p0));
         k.x += 0x9E3779B9u;
         k.y += 0xBB67AE85u;
     }
@@ -178,6 +178,13 @@ __device__ __forceinline__ void ldmatrix2(u32 (&r)[2], const void* row) {
 __device__ __forceinline__ void ldmatrix2_trans(u32 (&r)[2], const void* row) {
     asm volatile("ldmatrix.sync.aligned.m8n8.x2.trans.shared.b16 {%0,%1}, [%2];"
                  : "=r"(r[0]), "=r"(r[1]) : "r"(shared_address(row)) : "memory");
+}
+
+// Transposes an 8 x 8 matrix of 16-bit elements, held as ldmatrix gives it.
+__device__ __forceinline__ u32 transpose8(u32 x) {
+    u32 y;
+    asm volatile("movmatrix.sync.aligned.m8n8.trans.b16 %0, %1;" : "=r"(y) : "r"(x));
+    return y;
 }
 
 // c += a b with a 16 x 16, b 16 x 8, c 16 x 8 in f32. With r = lane / 4, q = lane % 4:
