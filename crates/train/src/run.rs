@@ -3,6 +3,7 @@
 //! The loop is `Run::go`; each thing that it does beside a step has a file of its own.
 
 mod clock;
+mod due;
 mod epilogue;
 mod files;
 mod judge;
@@ -17,7 +18,6 @@ mod validate;
 use crate::engine::{Engine, StepMetrics};
 use crate::error::TrainError;
 use crate::prepare::Prepared;
-use crate::program::RING_ROWS;
 use crate::report::{Event, Reporter, Summary};
 use clock::Window;
 use ocelli_config::Config;
@@ -67,7 +67,7 @@ struct Run<'a> {
     epoch: u64,
     /// Optimiser steps taken before this part of the run.
     started: u64,
-    /// Optimiser steps taken in the whole run.
+    /// Optimiser steps taken in the whole run, as far as is known: overflows since the ring was last read are in it.
     step: u64,
     /// Batches consumed in the whole run.
     batches: u64,
@@ -149,22 +149,25 @@ impl Run<'_> {
 
     /// Reports, validates and saves, whichever is due.
     fn after_step(&mut self, taken: Taken) -> Result<(), TrainError> {
+        let due = self.look(taken)?;
         let epoch_ended = self.epoch_ended();
-        let t = &self.request.config.trainer;
-        let stepped = taken == Taken::Step;
-        let due = |interval: Option<u64>| stepped && interval.is_some_and(|n| self.step.is_multiple_of(n));
-        let (validate, save) = (due(t.eval_interval), due(t.snapshot_interval));
-        if due(Some(t.log_interval)) || self.step == self.total {
+        if let Taken::Step { time } = taken
+            && due.line
+        {
+            let (epoch, step) = (self.epoch, self.step);
+            self.reporter.event(&Event::Step { epoch, step, time });
+        }
+        if due.report {
             self.report()?;
-        } else if epoch_ended || self.attempts - self.flushed >= RING_ROWS as u64 / 2 {
-            self.flush()?;
         }
         self.judge()?;
+        let t = &self.request.config.trainer;
+        let (save, validate) = (t.snapshot_interval.is_none(), t.eval_interval.is_none());
         // Saved first: what goes wrong in a validation costs no step.
-        if save || (epoch_ended && t.snapshot_interval.is_none()) {
+        if due.save || (epoch_ended && save) {
             self.save()?;
         }
-        if validate || (epoch_ended && t.eval_interval.is_none()) {
+        if due.validate || (epoch_ended && validate) {
             self.validate()?;
         }
         Ok(())

@@ -8,12 +8,17 @@ use ocelli_data::text::count;
 use std::time::Duration;
 
 impl Run<'_> {
-    /// Reads the ring back, writes a line a step, and stops if the loss is no number any more.
-    pub(super) fn flush(&mut self) -> Result<(), TrainError> {
+    /// Reads the ring back, writes a line a step, and stops if the loss is no number any more. False if the newest
+    /// attempt that it read overflowed.
+    pub(super) fn flush(&mut self) -> Result<bool, TrainError> {
+        if self.flushed == self.attempts {
+            return Ok(true);
+        }
         let mut rows = self.engine.metrics(self.flushed, self.attempts)?;
         self.flushed = self.attempts;
         // An attempt without weight is no step.
         rows.retain(|m| m.weight != 0.0);
+        let stepped = !rows.last().is_some_and(StepMetrics::overflowed);
         self.take_back(&mut rows)?;
         let first = (self.step + 1).saturating_sub(rows.len() as u64);
         let epoch = self.epoch;
@@ -27,7 +32,7 @@ impl Run<'_> {
             self.loss = (self.loss.0 + f64::from(m.loss_sum), self.loss.1 + f64::from(m.weight));
         }
         self.last = rows.last().copied().or(self.last);
-        Ok(())
+        Ok(stepped)
     }
 
     /// Takes out the attempts that were no steps because their gradient overflowed: only the device knew.

@@ -3,7 +3,6 @@
 use super::Run;
 use super::tally::Part;
 use crate::error::TrainError;
-use crate::report::Event;
 use ocelli_data::loader::Loaded;
 use ocelli_data::sampler::Position;
 use std::time::{Duration, Instant};
@@ -25,8 +24,11 @@ pub struct Under {
 pub enum Taken {
     /// Nothing: the step takes more batches.
     Part,
-    /// A step.
-    Step,
+    /// A step, unless its gradient overflowed.
+    Step {
+        /// Time it took, waiting for its batches included.
+        time: Duration,
+    },
     /// An attempt at a step that was none, for want of weight.
     NoStep,
 }
@@ -79,10 +81,6 @@ impl Run<'_> {
         }
         self.weighted = true;
         self.step += 1;
-        if self.config().trainer.log_verbose {
-            let (epoch, step, time) = (self.epoch, self.step, waiting + working);
-            self.reporter.event(&Event::Step { epoch, step, time });
-        }
-        Taken::Step
+        Taken::Step { time: waiting + working }
     }
 }
