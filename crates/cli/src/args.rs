@@ -1,6 +1,6 @@
 //! The command line.
 
-use crate::{output, shown};
+use crate::{hydra, output, shown};
 use clap::error::ErrorKind;
 use clap::{Args as ClapArgs, CommandFactory, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
@@ -17,7 +17,8 @@ pub struct Args {
 impl Args {
     /// The command line, understood; otherwise the program ends with exit code 2 and says why.
     pub fn read() -> Self {
-        let args = Self::try_parse().unwrap_or_else(|error| refuse(&error));
+        let given = hydra::translated(std::env::args_os());
+        let args = Self::try_parse_from(&given).unwrap_or_else(|e| refuse(&hydra::explained(e, &given)));
         if let Err(why) = args.check() {
             let mut command = Self::command();
             // With all its names filled in, so that the usage line is the subcommand's.

@@ -8,6 +8,7 @@ mod commands;
 mod console;
 mod filesize;
 mod finish;
+mod hydra;
 mod output;
 mod panics;
 mod shown;

@@ -205,3 +205,28 @@ fn what_cannot_be_shown_is_refused_and_nothing_written_over() {
     b.run(&["data", "show", "shapes", "--out", "file/seen.png"]).refused(&["file/seen.png"]);
     b.run(&["data", "show", "shapes", "hidden.png", "--out", "x.png"]).refused(&["one source"]);
 }
+
+/// What a person wrote into a file of their own is not guessed over; a preset is.
+#[test]
+fn the_kind_in_an_own_configuration_comes_before_the_guess() {
+    let b = Bench::new();
+    csv(&b, 3, 0);
+    let text = std::fs::read_to_string(b.path("rows.csv")).unwrap();
+    std::fs::write(b.path("tabs.csv"), text.replace(',', "\t")).unwrap();
+    std::fs::write(
+        b.path("mine.yaml"),
+        "data_config:\n  dataset: tsv\n  data_path: other.tsv\n  vocab_path: auto\n",
+    )
+    .unwrap();
+    let check = |more: &[&str]| b.run(&[&["data", "check"], more].concat());
+    check(&["--config-name", "mine.yaml", "tabs.csv"]).done().mentions(&["tsv tabs.csv (3 rows)"]);
+    let show = ["data", "show", "--config-name", "mine.yaml", "tabs.csv", "--out", "x.png"];
+    b.run(&show).done();
+    // An override comes before both, and what is drawn is known by its name.
+    check(&["--config-name", "mine.yaml", "rows.csv", "data_config.dataset=csv"]).done();
+    std::fs::write(b.path("drawn.yaml"), "data_config:\n  dataset: shapes\n  vocab_path: auto\n").unwrap();
+    check(&["--config-name", "drawn.yaml", "shapes"]).done();
+    check(&["--config-name", "coco_train", "rows.csv", "data_config.vocab_path=auto"])
+        .done()
+        .mentions(&["csv rows.csv (3 rows)"]);
+}

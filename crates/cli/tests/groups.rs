@@ -55,6 +55,15 @@ fn patterns_that_fit_nothing_or_everything_are_refused() {
         .refused(&["trainer_config.lr_groups: 'fast' is no learning rate"]);
     b.train(&["trainer_config.freeze=*"])
         .refused(&["error: trainer_config.freeze leaves no weight to train"]);
+    b.train(&["trainer_config.lr_groups='decoder.*=1e-3,decoder.lm_head.*=1e-4'"]).refused(&[
+        "error: trainer_config.lr_groups: 'decoder.lm_head.*' acts on no weight",
+        "are taken before it, by 'decoder.*'",
+        "the narrower one first",
+    ]);
+    b.train(&["trainer_config.freeze=decoder.*", "trainer_config.lr_groups=decoder.lm_head.*=1e-4"])
+        .refused(&["'decoder.lm_head.*' acts on no weight", "by 'decoder.*'"]);
+    b.train(&["trainer_config.lr_groups='decoder.*=1e-3,decoder.*=1e-4'"])
+        .refused(&["'decoder.*' acts on no weight"]);
     assert!(!b.path("runs").exists());
     for look in [&["explain", "--vocab", "30"][..], &["bench", "step", "--vocab", "30"]] {
         let frozen = [look, &["trainer_config.freeze=nix.*"]].concat();

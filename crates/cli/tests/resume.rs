@@ -163,7 +163,7 @@ fn weights_come_from_a_folder_too_and_other_sizes_are_named() {
     std::fs::write(run.join("snapshots/00_0000009_snapshot.safetensors"), b"damaged").unwrap();
     train(&run, &[]).done().mentions(&["warning: ", "00_0000009", "weights: "]);
     std::fs::create_dir(b.path("empty")).unwrap();
-    train(&b.path("empty"), &[]).refused(&["empty", "no whole snapshot"]);
+    train(&b.path("empty"), &[]).refused(&["empty: there is no snapshot in this folder"]);
 }
 
 #[test]

@@ -38,6 +38,6 @@ pub use help::{all_help, help, hint};
 pub use keys::{EXACT_STEPS, GROUPS, Interval, KEYS, Key, Kind, Status};
 pub use node::Origin;
 pub use overrides::{literal, sweep};
-pub use preset::{PRESET_NAMES, Request, load};
+pub use preset::{PRESET_NAMES, Request, load, own_file_sets};
 pub use resolve::{Resolved, load_stored, load_text};
 pub use types::{Config, DataConfig, LoadStrategy, ModelConfig, TrainerConfig};

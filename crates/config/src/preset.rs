@@ -5,9 +5,11 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use crate::error::{ConfigErrors, Problem, ProblemKind};
+use crate::keys::index;
 use crate::node::{Origin, printable};
 use crate::resolve::{Author, Resolved, load_from};
-use crate::{suggest, typed};
+use crate::slots::Slots;
+use crate::{suggest, typed, yaml};
 
 /// Larger files are no configuration.
 const MAX_BYTES: u64 = 1 << 20;
@@ -55,6 +57,19 @@ pub fn load(request: &Request) -> Result<Resolved, ConfigErrors> {
         resolved.name = preset.into();
     }
     Ok(resolved)
+}
+
+/// True if `request` names a file of the user's own, no preset, and the file sets `key`. One that cannot be read sets
+/// nothing: [`load`] says why.
+pub fn own_file_sets(request: &Request, key: &str) -> bool {
+    let Some(Ok(found)) = request.name.as_deref().map(|name| find(name, request.path.as_deref())) else {
+        return false;
+    };
+    let root = yaml::parse(&found.label.as_str().into(), &found.text);
+    let (None, Ok(root), Some(slot)) = (found.preset, root, index(key)) else { return false };
+    let mut slots = Slots::new();
+    slots.fill(root, &mut Vec::new());
+    slots.0[slot].is_some()
 }
 
 struct Found {

@@ -2,7 +2,7 @@
 
 use crate::buffer::Buffer;
 use crate::state::out_of_memory;
-use ocelli_ir::executor::ExecError;
+use ocelli_ir::executor::{ExecError, Need};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Scratch memory of all programs of an executor, as large as the largest needs. Grows when a plan is loaded,
@@ -42,7 +42,7 @@ impl Arena {
         wide: usize,
         scratch: usize,
     ) -> Result<(), ExecError> {
-        let fail = |what: &str, bytes| Err(out_of_memory(what, bytes));
+        let fail = |what: &str, bytes| Err(out_of_memory(what, bytes, Need::Batch));
         if !self.memory.grow(memory) {
             return fail("activations", memory);
         }

@@ -9,7 +9,7 @@ use crate::mem::{self, Bases, Loc, Room};
 use crate::state::{CpuState, misuse, out_of_memory};
 use crate::target::NAME;
 use ocelli_ir::StateSpec;
-use ocelli_ir::executor::{ExecError, Program, State};
+use ocelli_ir::executor::{ExecError, Need, Program, State};
 use ocelli_ir::plan::Plan;
 use pulp::Arch;
 use rayon::ThreadPool;
@@ -171,7 +171,9 @@ impl CpuProgram {
                 continue;
             }
             if staged.is_none() {
-                *staged = Some(Buffer::new(bytes.len()).ok_or_else(|| out_of_memory(name, bytes.len()))?);
+                *staged = Some(
+                    Buffer::new(bytes.len()).ok_or_else(|| out_of_memory(name, bytes.len(), Need::Batch))?,
+                );
             }
             if let Some(buffer) = staged {
                 buffer.bytes_mut().copy_from_slice(bytes);
@@ -221,7 +223,7 @@ fn keep(loc: &Loc) -> Result<Option<Buffer>, ExecError> {
         return Ok(None);
     }
     let bytes = loc.layout.numel() * loc.dtype.size();
-    Ok(Some(Buffer::new(bytes).ok_or_else(|| out_of_memory("an output", bytes))?))
+    Ok(Some(Buffer::new(bytes).ok_or_else(|| out_of_memory("an output", bytes, Need::Batch))?))
 }
 
 fn refused(plan: &Plan, index: usize, fault: Fault) -> ExecError {

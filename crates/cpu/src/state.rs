@@ -2,7 +2,7 @@
 
 use crate::buffer::Buffer;
 use crate::target::NAME;
-use ocelli_ir::executor::{ExecError, State};
+use ocelli_ir::executor::{ExecError, Need, State};
 use ocelli_ir::{SlotId, StateSpec};
 use rayon::prelude::*;
 use std::any::Any;
@@ -24,7 +24,10 @@ impl CpuState {
         let slots: Vec<_> = spec.iter().map(|(_, slot)| slot).collect();
         let filled = slots.par_iter().map(|slot| {
             let bytes = slot.ty.bytes();
-            let mut buffer = Buffer::new(bytes).ok_or_else(|| out_of_memory(&slot.name, bytes))?;
+            let mut buffer = Buffer::new(bytes).ok_or_else(|| {
+                let what = format!("{} (all state takes {} bytes)", slot.name, spec.bytes(|_| true));
+                out_of_memory(&what, bytes, Need::of(slot.kind))
+            })?;
             slot.fill(seed, buffer.bytes_mut());
             Ok(buffer)
         });
@@ -66,8 +69,8 @@ impl State for CpuState {
 }
 
 /// The error for memory that cannot be had.
-pub(crate) fn out_of_memory(what: &str, bytes: usize) -> ExecError {
-    ExecError::OutOfMemory { device: NAME.into(), what: what.into(), bytes }
+pub(crate) fn out_of_memory(what: &str, bytes: usize, need: Need) -> ExecError {
+    ExecError::OutOfMemory { device: NAME.into(), what: what.into(), bytes, need }
 }
 
 /// The error for a host that does not fit the program.

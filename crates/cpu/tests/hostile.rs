@@ -4,7 +4,7 @@ mod common;
 
 use common::empty;
 use ocelli_cpu::CpuExecutor;
-use ocelli_ir::executor::{ExecError, Executor, Program};
+use ocelli_ir::executor::{ExecError, Executor, Need, Program};
 use ocelli_ir::ops::*;
 use ocelli_ir::plan::{Launch, Operand, Place, Plan};
 use ocelli_ir::{DType, Init, Op, Slot, SlotId, SlotKind, StateSpec, TensorType, View};
@@ -123,7 +123,21 @@ fn launches_that_break_their_rule() {
 fn memory_that_cannot_be_had() {
     let p = Plan { arena_bytes: 1 << 60, ..empty() };
     let error = CpuExecutor::new(Some(1)).unwrap().load_program(p).unwrap_err();
-    assert!(matches!(error, ExecError::OutOfMemory { .. }), "{error}");
+    assert!(matches!(error, ExecError::OutOfMemory { need: Need::Batch, .. }), "{error}");
+    assert!(error.to_string().ends_with("try a smaller trainer_config.train_batch_size"), "{error}");
+    for (kind, part) in [
+        (SlotKind::Parameter, "try a smaller model (model_config"),
+        (SlotKind::Moment, "try a smaller model (model_config"),
+        (SlotKind::Cache, "caption fewer pictures"),
+    ] {
+        let mut spec = StateSpec::default();
+        let ty = TensorType::f32([1 << 58]);
+        spec.declare(Slot { name: "huge".into(), ty, kind, init: Init::Zeros }).unwrap();
+        let error = CpuExecutor::new(Some(1)).unwrap().new_state(&Arc::new(spec), 0).unwrap_err().to_string();
+        let bytes = 1_u64 << 60;
+        let all = format!("cannot allocate {bytes} bytes for huge (all state takes {bytes} bytes)");
+        assert!(error.contains(&all) && error.contains(part) && !error.contains("batch"), "{error}");
+    }
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! What a device must offer. `train` and `cli` know devices through these traits alone.
 
 use crate::plan::Plan;
-use crate::{DType, Op, SlotId, StateSpec, TensorType, View};
+use crate::{DType, Op, SlotId, SlotKind, StateSpec, TensorType, View};
 use std::fmt::Debug;
 use std::sync::Arc;
 use thiserror::Error;
@@ -27,12 +27,39 @@ pub trait Target: Send + Sync {
     fn alignment(&self) -> usize;
 }
 
+/// What memory grows with, which says what to make smaller.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Need {
+    /// The model: weights, moments, sums of gradients.
+    Model,
+    /// The captions made side by side: their keys and values.
+    Captions,
+    /// The batch: what a program computes.
+    Batch,
+}
+
+impl Need {
+    /// That of a slot of the state.
+    pub const fn of(kind: SlotKind) -> Self {
+        if matches!(kind, SlotKind::Cache) { Self::Captions } else { Self::Model }
+    }
+
+    /// What to do if it cannot be had.
+    const fn advice(self) -> &'static str {
+        match self {
+            Self::Model => "try a smaller model (model_config.n_embd, model_config.n_layer and the like)",
+            Self::Captions => "try a smaller data_config.max_seq_length, or caption fewer pictures at once",
+            Self::Batch => "try a smaller trainer_config.train_batch_size",
+        }
+    }
+}
+
 /// Something that went wrong on a device.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum ExecError {
     /// Memory could not be had.
     #[error(
-        "{device}: cannot allocate {bytes} bytes for {what}; try a smaller trainer_config.train_batch_size"
+        "{device}: cannot allocate {bytes} bytes for {what}; {}", need.advice()
     )]
     OutOfMemory {
         /// Name of the device.
@@ -41,6 +68,8 @@ pub enum ExecError {
         what: String,
         /// How much was asked for.
         bytes: usize,
+        /// What it grows with.
+        need: Need,
     },
     /// The host gave or asked for the wrong thing.
     #[error("program '{program}': {message}")]

@@ -1,11 +1,13 @@
 //! Between a running engine and a snapshot file: what is saved, and what must agree when a run goes on.
 
 mod init;
+mod newest;
 mod origin;
 mod sizes;
 
 pub use init::{Initial, init_from};
-pub use origin::{Origin, newest_at, origin};
+pub use newest::newest_at;
+pub use origin::{Origin, origin};
 
 use crate::engine::{Engine, EngineError};
 use crate::error::TrainError;
@@ -55,12 +57,12 @@ pub fn restore(
         .collect();
     let wanted: Vec<Spec> = slots.iter().map(|(_, s)| s.clone()).collect();
     if let Some(why) = sizes::differences(engine.model(), &wanted, &snapshot.tensors) {
-        return Err(refused(path, why));
+        return Err(unfit(path, why));
     }
     let ours = |t: &&Tensor<'_>| wanted.iter().any(|w| w.name == t.name);
     let tensors: Vec<Tensor<'_>> = snapshot.tensors.iter().filter(ours).cloned().collect();
     let part = Snapshot { tensors, meta: Meta::default() };
-    part.check_layout(&wanted).map_err(|e| refused(path, e.to_string()))?;
+    part.check_layout(&wanted).map_err(|e| unfit(path, e.to_string()))?;
     for (id, spec) in slots {
         if let Some(tensor) = part.tensor(&spec.name) {
             engine.write(id, &tensor.bytes)?;
@@ -106,7 +108,7 @@ pub fn position(
 /// If this version cannot read it; the error names the file.
 pub fn tokenizer(origin: &Origin) -> Result<Arc<dyn Tokenizer>, TrainError> {
     ocelli_data::tokenizer::from_json(&origin.snapshot.meta.tokenizer)
-        .map_err(|e| refused(&origin.path, e.to_string()))
+        .map_err(|e| unfit(&origin.path, e.to_string()))
 }
 
 fn saved(state: &StateSpec) -> impl Iterator<Item = (SlotId, &Slot)> {
@@ -124,7 +126,12 @@ fn spec(slot: &Slot) -> Spec {
     Spec { name: slot.name.clone(), dtype, shape: slot.ty.shape.0.clone() }
 }
 
-/// An error of this file's kind.
+/// The error of a snapshot that cannot be used.
+pub(crate) fn unfit(path: &Path, why: String) -> TrainError {
+    TrainError::Unfit { path: path.to_path_buf(), why }
+}
+
+/// The error of a run that cannot go on from a snapshot, or finds none.
 pub(crate) fn refused(path: &Path, why: String) -> TrainError {
     TrainError::Resume { path: path.to_path_buf(), why }
 }

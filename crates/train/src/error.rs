@@ -131,6 +131,22 @@ pub enum TrainError {
         /// Why, and what to do.
         advice: String,
     },
+    /// A folder that holds no snapshot.
+    #[error("{}: {why}", path.display())]
+    NoSnapshot {
+        /// The folder.
+        path: PathBuf,
+        /// What it is instead, and what to do.
+        why: String,
+    },
+    /// A snapshot, or other weights, that do not go with the model.
+    #[error("{} cannot be used: {why}", path.display())]
+    Unfit {
+        /// The snapshot.
+        path: PathBuf,
+        /// What does not fit, and what to do.
+        why: String,
+    },
     /// A snapshot that does not go with the configuration or the data.
     #[error("cannot go on from {}: {why}", path.display())]
     Resume {

@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 /// A line on each group of weights that is not trained or has a rate of its own.
 ///
 /// # Errors
-/// If a pattern fits no weight.
+/// If a pattern fits no weight, or one with a rate none that is left to it.
 pub fn notes(c: &Config, state: &StateSpec) -> Result<Vec<String>, TrainError> {
     let weights: Vec<&Slot> =
         state.iter().map(|(_, s)| s).filter(|s| s.kind == SlotKind::Parameter).collect();
@@ -39,10 +39,20 @@ pub fn notes(c: &Config, state: &StateSpec) -> Result<Vec<String>, TrainError> {
         }
     };
     line("not trained".into(), weights.iter().filter(|w| optimizer.rate(&w.name).is_none()).collect());
-    for (pattern, lr) in &rates {
-        let first =
-            |w: &Slot| optimizer.groups.iter().find(|g| g.pattern.matches(&w.name)).map(|g| &g.pattern);
-        let of = weights.iter().filter(|w| first(w) == Some(pattern)).collect();
+    // Groups are those of `freeze`, then those of `lr_groups`.
+    for (group, (pattern, lr)) in (frozen.len()..).zip(&rates) {
+        let first = |w: &Slot| optimizer.groups.iter().position(|g| g.pattern.matches(&w.name));
+        let of: Vec<&&Slot> = weights.iter().filter(|w| first(w) == Some(group)).collect();
+        if of.is_empty() {
+            let before = weights.iter().filter(|w| pattern.matches(&w.name)).filter_map(|w| first(w));
+            let before: BTreeSet<&str> = before.map(|g| optimizer.groups[g].pattern.text()).collect();
+            return Err(TrainError::Setting(format!(
+                "trainer_config.lr_groups: '{}' acts on no weight: all that it fits are taken before it, by {}. The first \
+                 pattern that fits counts, and trainer_config.freeze comes before all: put the narrower one first",
+                pattern.text(),
+                before.iter().map(|text| format!("'{text}'")).collect::<Vec<_>>().join(", ")
+            )));
+        }
         line(format!("learning rate {lr} for {}", pattern.text()), of);
     }
     Ok(lines)

@@ -49,7 +49,7 @@ impl Saved {
         let place = format!("{} (its configuration)", path.display());
         let config = ocelli_config::load_stored(&place, &snapshot.meta.config, overrides)?.config;
         let tokenizer = tokenizer::from_json_with(&snapshot.meta.tokenizer, settings::unknown(&config))
-            .map_err(|e| checkpoint::refused(&path, e.to_string()))?;
+            .map_err(|e| checkpoint::unfit(&path, e.to_string()))?;
         Ok(Self { path, refused, config, tokenizer, snapshot })
     }
 

@@ -1,15 +1,15 @@
 //! Which snapshot a run goes on from, and whether it may.
 
-use super::refused;
+use super::{newest_at, refused};
 use crate::changes::Changes;
 use crate::error::TrainError;
-use crate::run_dir::{RunDir, latest_run_with, snapshot_folders};
+use crate::run_dir::{latest_run_with, snapshot_folders};
 use crate::snapshot::{self, Meta, Passed, Snapshot, SnapshotError, SnapshotName};
 use ocelli_config::{Config, LoadStrategy};
 use std::path::{Path, PathBuf};
 
 /// Runs that are listed in a message.
-const LISTED: usize = 12;
+pub(super) const LISTED: usize = 12;
 
 /// The snapshot that a run goes on from. It goes with the configuration and the data.
 pub struct Origin {
@@ -115,29 +115,6 @@ fn none_fits(
         newest.why.replace("; ", "\n  ")
     );
     refused(&newest.path, why)
-}
-
-/// A snapshot file as it is; the newest whole one of a snapshot folder or run folder, and the newer ones that
-/// were refused.
-///
-/// # Errors
-/// If there is none; the error tells why each one was refused.
-pub fn newest_at(path: &Path) -> Result<(PathBuf, Vec<SnapshotError>), TrainError> {
-    if !path.is_dir() {
-        return Ok((path.to_path_buf(), vec![]));
-    }
-    let mut newer = Vec::new();
-    let inside = || Some(path.join("snapshots")).filter(|dir| dir.is_dir());
-    let of_run = RunDir::open(path).map(|run| run.snapshot_dir()).or_else(inside);
-    for dir in [Some(path.to_path_buf()), of_run].into_iter().flatten() {
-        let search = snapshot::latest(&dir)?;
-        match search.found {
-            Some(found) => return Ok((found.path, search.refused)),
-            None => newer.extend(search.refused),
-        }
-    }
-    let reasons: String = newer.iter().map(|e| format!("\n  {e}")).collect();
-    Err(refused(path, format!("the folder holds no whole snapshot{reasons}")))
 }
 
 /// There is no snapshot at the end of an epoch; what there is, newest first.

@@ -21,13 +21,16 @@ use ocelli_data::source::{BadSample, Source};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
+/// The key that says the kind of a source.
+const DATASET: &str = "data_config.dataset";
+
 /// A source to look at.
 #[derive(Clone, Debug, Default)]
 pub struct Request {
     /// A file, a folder, a pattern, `shapes`, or a data set of the hub.
     pub source: String,
     /// A configuration that says how it is read; without one, the default one. The kind of the source is told from
-    /// its contents, unless an override says it.
+    /// its contents, unless an override or a file of the user's own says it.
     pub config_name: Option<String>,
     /// A folder that is searched for it first.
     pub config_path: Option<PathBuf>,
@@ -84,8 +87,9 @@ impl Rows {
 
 impl Request {
     fn open(&self, reporter: &mut dyn Reporter) -> Result<Opened, TrainError> {
-        let kind = kind(&self.source, &self.overrides);
-        let config = self.config(kind)?;
+        let given = kind_is_given(&self.overrides) || config::own_file_sets(&self.named(), DATASET);
+        let kind = kind(&self.source, given);
+        let config = self.config(kind, given)?;
         if kind == Kind::Pictures {
             let pictures = Pictures::open(Path::new(&self.source), settings::decoding(&config))?;
             let notes = pictures.notes();
@@ -118,25 +122,31 @@ impl Request {
         Ok(Opened { config, parts, notes: sources.notes, captions: Some(captions) })
     }
 
-    fn config(&self, kind: Kind) -> Result<Config, TrainError> {
-        let overrides = named(kind, &self.source, &self.overrides);
+    fn named(&self) -> config::Request {
         let (name, path) = (self.config_name.clone(), self.config_path.clone());
-        let resolved = config::load(&config::Request { name, path, overrides })?;
+        config::Request { name, path, overrides: Vec::new() }
+    }
+
+    fn config(&self, kind: Kind, given: bool) -> Result<Config, TrainError> {
+        let overrides = named(kind, given, &self.source, &self.overrides);
+        let resolved = config::load(&config::Request { overrides, ..self.named() })?;
         Ok(resolved.for_training()?.clone())
     }
 }
 
 /// The overrides by which a configuration reads `source`, and then those `given`; none for pictures without captions.
 pub fn overrides(source: &str, given: &[String]) -> Option<Vec<String>> {
-    match kind(source, given) {
+    let is_given = kind_is_given(given);
+    match kind(source, is_given) {
         Kind::Pictures => None,
-        kind => Some(named(kind, source, given)),
+        kind => Some(named(kind, is_given, source, given)),
     }
 }
 
-fn named(kind: Kind, source: &str, given: &[String]) -> Vec<String> {
+/// `given`, and before them what `source` is. If its kind `is_given` elsewhere, that is left as it is.
+fn named(kind: Kind, is_given: bool, source: &str, given: &[String]) -> Vec<String> {
     let mut overrides = Vec::new();
-    if let (Kind::Dataset(dataset), false) = (kind, kind_is_given(given)) {
+    if let (Kind::Dataset(dataset), false) = (kind, is_given) {
         overrides.push(format!("data_config.dataset={dataset}"));
     }
     if !matches!(kind, Kind::Pictures | Kind::Dataset(config::Dataset::Shapes)) {
@@ -146,12 +156,18 @@ fn named(kind: Kind, source: &str, given: &[String]) -> Vec<String> {
     overrides
 }
 
-/// The kind asked for, or what the source looks like.
-fn kind(source: &str, given: &[String]) -> Kind {
-    // Which kind it is then, is the override's to say.
-    if kind_is_given(given) { Kind::Dataset(config::Dataset::Csv) } else { guess(source) }
+/// What the source looks like; if its kind is given, any kind with captions.
+fn kind(source: &str, given: bool) -> Kind {
+    match guess(source) {
+        // Which kind it is then, is said elsewhere. Drawn pictures have no path.
+        kind if given && kind != Kind::Dataset(config::Dataset::Shapes) => {
+            Kind::Dataset(config::Dataset::Csv)
+        }
+        kind => kind,
+    }
 }
 
 fn kind_is_given(overrides: &[String]) -> bool {
-    overrides.iter().any(|o| o.trim_start_matches('+').starts_with("data_config.dataset="))
+    let key = |o: &String| o.trim_start_matches('+').split('=').next().is_some_and(|key| key == DATASET);
+    overrides.iter().any(key)
 }

@@ -12,12 +12,7 @@ use std::{
 
 /// A file could not be written; no part of it stands under its name.
 #[derive(Debug, thiserror::Error)]
-#[error(
-    "cannot write {}: {source}; {needed} bytes needed, {} free there. Nothing half-written is left under that name. {}",
-    path.display(),
-    free.map_or("an unknown number of bytes".to_string(), |n| format!("{n} bytes")),
-    advice(source.kind(), *needed, *free)
-)]
+#[error("cannot write {}: {source}{}", path.display(), self.rest())]
 pub struct WriteError {
     /// The final name.
     pub path: PathBuf,
@@ -27,13 +22,33 @@ pub struct WriteError {
     pub free: Option<u64>,
     /// The system's reason.
     pub source: io::Error,
+    /// It is a device such as /dev/full, not a file.
+    pub device: bool,
 }
 
 impl WriteError {
     /// The error of a file or folder `path` that could not be written.
     pub(crate) fn new(path: PathBuf, needed: u64, source: io::Error) -> Self {
         let free = free_bytes(folder(&path));
-        Self { path, needed, free, source }
+        Self { path, needed, free, source, device: false }
+    }
+
+    /// The error of a device, which has neither room nor a limit of its own.
+    fn of_device(path: PathBuf, needed: u64, source: io::Error) -> Self {
+        Self { path, needed, free: None, source, device: true }
+    }
+
+    /// What stands behind the system's reason.
+    fn rest(&self) -> String {
+        if self.device {
+            return format!("; {} bytes needed. That is a device, not a file: choose a file", self.needed);
+        }
+        let free = self.free.map_or("an unknown number of bytes".to_string(), |n| format!("{n} bytes"));
+        let advice = advice(self.source.kind(), self.needed, self.free);
+        format!(
+            "; {} bytes needed, {free} free there. Nothing half-written is left under that name. {advice}",
+            self.needed
+        )
     }
 }
 
@@ -67,7 +82,10 @@ pub(super) fn write_atomically(
     let error = |source| WriteError::new(path.to_path_buf(), needed, source);
     match fs::metadata(path).map(|m| m.file_type()) {
         // A device such as /dev/full must not be replaced by a file: it is written to as it is.
-        Ok(kind) if is_character_device(kind) => return write_device(path, fill).map_err(error),
+        Ok(kind) if is_character_device(kind) => {
+            return write_device(path, fill)
+                .map_err(|e| WriteError::of_device(path.to_path_buf(), needed, e));
+        }
         Ok(kind) if !kind.is_file() => return Err(error(io::Error::other("it exists and is not a file"))),
         _ => {}
     }
