@@ -168,7 +168,7 @@ pub struct DataShow {
     /// The PNG file to write
     #[arg(long, value_name = "FILE")]
     pub out: PathBuf,
-    /// One JSON object
+    /// One JSON object: "caption" and more, or "error" with "reason" and "detail"
     #[arg(long)]
     pub json: bool,
 }

@@ -230,3 +230,61 @@ fn the_kind_in_an_own_configuration_comes_before_the_guess() {
         .done()
         .mentions(&["csv rows.csv (3 rows)"]);
 }
+
+#[test]
+fn a_row_that_cannot_be_shown_is_an_object_with_the_reason() {
+    let b = Bench::new();
+    csv(&b, 1, 1);
+    let show = |source: &str, index: &str| -> Value {
+        let said = b.run(&["data", "show", "--json", source, "--index", index, "--out", "x.png"]);
+        assert!(!said.ok && said.err.starts_with("error: "), "{}", said.err);
+        serde_json::from_str(&said.out).unwrap()
+    };
+    let bad = show("rows.csv", "1");
+    assert_eq!(
+        (&bad["source"], &bad["index"], &bad["error"]["reason"]),
+        (&json!("rows.csv"), &json!(1), &json!("not_an_image"))
+    );
+    assert_eq!(
+        (&bad["error"]["place"], &bad["error"]["bytes"]),
+        (&json!("rows.csv:3 (row 1)"), &json!(3)),
+        "{bad}"
+    );
+    let beyond = show("rows.csv", "2");
+    assert_eq!(beyond["error"]["reason"], "not_usable");
+    assert!(beyond["error"]["detail"].as_str().unwrap().contains("has the rows 0 to 1"), "{beyond}");
+    assert!(show("none.csv", "0")["error"]["detail"].as_str().unwrap().contains("none.csv"));
+    assert!(!b.path("x.png").exists());
+}
+
+/// Rows of metadata without a file's name are bad each for itself, and no folder is spoken of.
+#[test]
+fn a_row_without_a_file_name_is_said_to_be_that() {
+    let picture = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/pictures/barn.jpg");
+    let b = Bench::new();
+    std::fs::create_dir(b.path("set")).unwrap();
+    std::fs::copy(picture, b.path("set/a.jpg")).unwrap();
+    std::fs::write(b.path("set/metadata.jsonl"), "\n{\"picture\":\"a.jpg\",\"text\":\"a\"}\n").unwrap();
+    b.run(&["data", "check", "set"]).refused(&["metadata.jsonl: line 2 (row 0): no column `file_name`"]);
+    for (name, text) in [
+        (
+            "metadata.jsonl",
+            "{\"file_name\":\"a.jpg\",\"text\":\"a\"}\n{\"text\":\"b\"}\n\n{\"file_name\":null,\"text\":[\"c\",\"d\"]}\n",
+        ),
+        ("metadata.csv", "file_name,text\na.jpg,a\n,b\n  ,c\n"),
+    ] {
+        let b = Bench::new();
+        std::fs::create_dir(b.path("set")).unwrap();
+        std::fs::copy(picture, b.path("set/a.jpg")).unwrap();
+        std::fs::write(b.path("set").join(name), text).unwrap();
+        let part = &checked(&b, &["set"], false)["parts"][0];
+        assert_eq!(part["skipped"], json!({"empty_image": 2}), "{part}");
+        let lines = if name.ends_with("csv") { [3, 4] } else { [2, 4] };
+        for (i, line) in lines.into_iter().enumerate() {
+            let place = format!("set/{name}:{line} (row {})", i + 1);
+            assert_eq!(part["bad"][i]["place"], json!(place), "{part}");
+            let detail = part["bad"][i]["detail"].as_str().unwrap();
+            assert!(detail.contains("names no picture:") && !detail.contains("folder"), "{detail}");
+        }
+    }
+}

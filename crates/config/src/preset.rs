@@ -69,7 +69,7 @@ pub fn own_file_sets(request: &Request, key: &str) -> bool {
     let (None, Ok(root), Some(slot)) = (found.preset, root, index(key)) else { return false };
     let mut slots = Slots::new();
     slots.fill(root, &mut Vec::new());
-    slots.0[slot].is_some()
+    slots.set[slot].is_some()
 }
 
 struct Found {

@@ -146,15 +146,15 @@ pub(crate) fn load_from(
     Ok(Resolved { name: short_name(file), config, notices, provenance, missing })
 }
 
-/// One node per key: what was set, or the default.
+/// One node per key: what was set, or the default. Whoever took a key back is where a message about it points.
 fn with_defaults(slots: Slots) -> Vec<Node> {
     let defaults = Config::default().to_value();
     KEYS.iter()
-        .zip(slots.0)
-        .map(|(key, slot)| {
-            slot.unwrap_or_else(|| Node {
+        .zip(slots.set.into_iter().zip(slots.taken))
+        .map(|(key, (set, taken))| {
+            set.unwrap_or_else(|| Node {
                 data: crate::json::data(&defaults[key.group()][key.name()]),
-                origin: Origin::Default,
+                origin: taken.unwrap_or(Origin::Default),
             })
         })
         .collect()

@@ -5,12 +5,23 @@ use crate::keys::{GROUPS, KEYS, index};
 use crate::node::{Data, Node, Origin};
 use crate::suggest;
 
-/// Values by index into [`KEYS`]; `None`: nobody set it.
-pub(crate) struct Slots(pub Vec<Option<Node>>);
+/// What was set, by index into [`KEYS`].
+pub(crate) struct Slots {
+    /// Values; `None`: nobody set it.
+    pub set: Vec<Option<Node>>,
+    /// Who took a key back to its default.
+    pub taken: Vec<Option<Origin>>,
+}
 
 impl Slots {
     pub(crate) fn new() -> Self {
-        Self(vec![None; KEYS.len()])
+        Self { set: vec![None; KEYS.len()], taken: vec![None; KEYS.len()] }
+    }
+
+    /// Takes a key back to its default.
+    pub(crate) fn take(&mut self, slot: usize, origin: &Origin) {
+        self.set[slot] = None;
+        self.taken[slot] = Some(origin.clone());
     }
 
     /// Takes every known key of a file's root; what is unknown, double or misplaced becomes a problem.
@@ -61,7 +72,7 @@ impl Slots {
             seen.push((path.clone(), origin.clone()));
             match index(&path) {
                 // The name's place, not the value's: it is where a reader looks for the key.
-                Some(slot) => self.0[slot] = Some(Node { data: node.data, origin }),
+                Some(slot) => self.set[slot] = Some(Node { data: node.data, origin }),
                 None => problems.push(unknown_key(path, origin)),
             }
         }

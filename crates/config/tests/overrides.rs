@@ -1,6 +1,6 @@
 //! The override grammar: what each form does, and what it says when it cannot.
 
-use ocelli_config::{Config, LoadStrategy, load_text, sweep};
+use ocelli_config::{Config, LoadStrategy, Request, load, load_text, sweep};
 
 const FILE: &str = "data_config:\n  vocab_path: pictures\ntrainer_config:\n  lr: 0.5\n  max_iters: 9\n";
 
@@ -199,4 +199,30 @@ fn sweeps_combine_with_the_last_moving_fastest() {
     let many = vec!["0"; 101].join(",");
     let error = texts(&[&format!("a={many}"), &format!("b={many}")]).unwrap_err();
     assert_eq!(error, "the sweep has more than 10000 runs");
+}
+
+#[test]
+fn a_key_that_was_taken_back_is_looked_for_where_that_was_done() {
+    let of = |name: &str, overrides: &[&str]| {
+        let overrides = overrides.iter().map(ToString::to_string).collect();
+        load(&Request { name: Some(name.into()), path: None, overrides })
+    };
+    for taken in ["~data_config.data_path", "~data_config.data_path=RIW/small-coco"] {
+        let error = of("coco_train", &[taken]).unwrap_err().to_string();
+        assert!(
+            error.starts_with(&format!("override '{taken}', column 2: data_config.data_path: ")),
+            "{error}"
+        );
+    }
+    let error = of("shapes", &["~trainer_config"]).unwrap_err().to_string();
+    assert!(error.starts_with("override '~trainer_config', column 2: trainer_config.max_iters: "), "{error}");
+    let shown = of("coco_train", &["~model_config.n_embd"]).unwrap().to_yaml_with_sources();
+    assert!(
+        shown.lines().any(|l| l.contains("n_embd: 128 ") && l.ends_with("# override ~model_config.n_embd")),
+        "{shown}"
+    );
+    // What is set again afterwards is looked for there.
+    let again =
+        of("coco_train", &["~model_config.n_embd", "+model_config.n_embd=7"]).unwrap_err().to_string();
+    assert!(again.contains("override '+model_config.n_embd=7'"), "{again}");
 }

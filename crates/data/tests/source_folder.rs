@@ -147,7 +147,7 @@ fn names_that_lead_out_are_never_opened() {
     let folder =
         Folder::open(&made.path("in"), &SplitNames::default(), &TextOptions::default()).unwrap().train;
     let outside = "outside_folder";
-    assert_eq!(rows(&folder), [outside, outside, outside, outside, "missing_file", "not_a_file", "ok"]);
+    assert_eq!(rows(&folder), [outside, outside, outside, outside, "missing_file", "empty_image", "ok"]);
     let bad = folder.read(1, 4).unwrap_err();
     assert!(bad.detail.contains("`/etc/passwd`") && bad.place.ends_with("metadata.csv:3 (row 1)"), "{bad}");
 }

@@ -72,7 +72,7 @@ fn every_way_to_hold_a_picture_is_read() {
     assert_eq!(rows(&mixed), wanted);
     let bad = mixed.read(8, 4).unwrap_err();
     assert!(
-        bad.place.ends_with("mixed.parquet: row 8 (row 8)") && bad.detail.contains("Cargo.toml"),
+        bad.place.ends_with("mixed.parquet: picture 8 (row 8)") && bad.detail.contains("Cargo.toml"),
         "{bad}"
     );
 }
@@ -90,7 +90,7 @@ fn captions_are_text_or_lists_of_text() {
     };
     assert_eq!(rows(&list), (0..10).flat_map(of).collect::<Vec<_>>());
     assert_eq!(list.groups().map(|g| (g.pictures(), g.rows())), Some((10, 12)));
-    assert!(list.describe().ends_with("list.parquet (10 rows, 12 captions)"), "{}", list.describe());
+    assert!(list.describe().ends_with("list.parquet (10 pictures, 12 captions)"), "{}", list.describe());
     let raw = opened(&fixture("caption/list_struct.parquet"));
     assert_eq!(
         (raw.len(), rows(&raw)[1].as_str(), rows(&raw)[2].as_str()),
@@ -103,7 +103,7 @@ fn captions_are_text_or_lists_of_text() {
         ("empty_caption", "empty_caption", "40 picture 4")
     );
     for (name, wanted) in [
-        ("latin", &["column `caption`", "row 1: not UTF-8", "\\xe9"][..]),
+        ("latin", &["column `caption`", "picture 1 of the file (from 0): not UTF-8", "\\xe9"][..]),
         ("number", &["column `caption` holds INT64 values", "text, or a list"]),
         ("none", &["has no caption in 10 rows"]),
         ("nested", &["column `caption` holds lists"]),

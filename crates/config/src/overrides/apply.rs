@@ -26,11 +26,11 @@ fn one(slots: &mut Slots, parsed: Override) -> Result<(), Problem> {
     let value = single(&parsed)?;
     match (parsed.operation, value) {
         (Operation::Delete, value) => return delete(slots, slot, &parsed, value),
-        (Operation::Add, _) if slots.0[slot].is_some() => {
+        (Operation::Add, _) if slots.set[slot].is_some() => {
             let what = format!("+ adds a key, but it is set already; write {0}=... or ++{0}=...", parsed.key);
             return Err(conflict(&parsed, what));
         }
-        (_, value) => slots.0[slot] = value,
+        (_, value) => slots.set[slot] = value,
     }
     Ok(())
 }
@@ -42,10 +42,8 @@ fn whole_group(slots: &mut Slots, parsed: Override) -> Result<(), Problem> {
         let kind = ProblemKind::Unsupported(what.into());
         return Err(Problem { origin: parsed.key_origin, key: Some(parsed.key), kind });
     }
-    for (key, slot) in KEYS.iter().zip(&mut slots.0) {
-        if key.group() == parsed.key {
-            *slot = None;
-        }
+    for (slot, _) in KEYS.iter().enumerate().filter(|(_, key)| key.group() == parsed.key) {
+        slots.take(slot, &parsed.key_origin);
     }
     Ok(())
 }
@@ -69,7 +67,7 @@ fn single(parsed: &Override) -> Result<Option<Node>, Problem> {
 }
 
 fn delete(slots: &mut Slots, slot: usize, parsed: &Override, value: Option<Node>) -> Result<(), Problem> {
-    let Some(set) = &slots.0[slot] else {
+    let Some(set) = &slots.set[slot] else {
         let what = "~ takes back what the file sets, but nothing sets this key";
         return Err(conflict(parsed, what.into()));
     };
@@ -79,7 +77,7 @@ fn delete(slots: &mut Slots, slot: usize, parsed: &Override, value: Option<Node>
         let what = format!("~ with a value takes back that value only, but here {}", set.data.describe());
         return Err(conflict(parsed, what + " is set"));
     }
-    slots.0[slot] = None;
+    slots.take(slot, &parsed.key_origin);
     Ok(())
 }
 

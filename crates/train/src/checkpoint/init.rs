@@ -1,6 +1,6 @@
 //! New training from old weights (`model_config.init_from`).
 
-use super::{newest_at, refused, restore};
+use super::{newest_at, restore, unfit};
 use crate::engine::Engine;
 use crate::error::TrainError;
 use crate::snapshot::{self, Meta, Snapshot, SnapshotError};
@@ -62,7 +62,7 @@ fn same_vocabulary(path: &Path, meta: &Meta, tokenizer: &dyn Tokenizer) -> Resul
         "its vocabulary ({there} ids) is not that of this run ({here} ids); use the vocabulary it was trained with \
          (data_config.vocab_path, data_config.loss)"
     );
-    Err(refused(path, why))
+    Err(unfit(path, why))
 }
 
 /// Settings that no shape tells: with others the same weights are another model.

@@ -1,6 +1,6 @@
 //! `ocelli data check`: which rows of sources can be used, and why the others cannot.
 
-use super::{Aside, request, split};
+use super::{Aside, request, split, why};
 use crate::args::DataCheck as Args;
 use crate::console::Console;
 use crate::output::{arrived, say, say_json, warn};
@@ -112,11 +112,9 @@ fn as_json(source: &str, found: &Checked) -> Value {
 
 fn part_json(p: &Part) -> Value {
     let bad = |b: &Bad| {
-        let why = &b.why;
-        json!({
-            "row": b.row, "reason": why.reason, "source": why.file, "place": why.place, "bytes": why.bytes,
-            "detail": why.detail,
-        })
+        let mut line = why(&b.why);
+        line["row"] = json!(b.row);
+        line
     };
     json!({
         "name": p.name,

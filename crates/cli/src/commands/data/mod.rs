@@ -9,8 +9,10 @@ pub use show::show;
 use crate::args::Named;
 use crate::console::Console;
 use crate::output::warn;
+use ocelli_data::source::BadSample;
 use ocelli_train::look::Request;
 use ocelli_train::report::{Event, Reporter};
+use serde_json::{Value, json};
 use std::path::Path;
 
 /// Tells of a fetch beside what was asked for: on standard error, or as a progress line.
@@ -37,6 +39,13 @@ pub(super) fn split(args: &[String]) -> (Vec<String>, Vec<String>) {
     };
     let (overrides, sources) = args.iter().cloned().partition(is_override);
     (sources, overrides)
+}
+
+/// Why a row cannot be used, as JSON.
+fn why(bad: &BadSample) -> Value {
+    json!({
+        "reason": bad.reason, "source": bad.file, "place": bad.place, "bytes": bad.bytes, "detail": bad.detail,
+    })
 }
 
 fn request(source: &str, named: &Named, overrides: &[String]) -> Request {

@@ -1,6 +1,6 @@
 //! `ocelli data show`: one picture as the model sees it, and what goes with it.
 
-use super::{Aside, request, split};
+use super::{Aside, request, split, why};
 use crate::args::DataShow as Args;
 use crate::console::Console;
 use crate::output::{arrived, say, say_json};
@@ -8,6 +8,7 @@ use crate::shown::line;
 use anyhow::{Context, bail};
 use ocelli_data::image::png;
 use ocelli_data::text::count;
+use ocelli_train::TrainError;
 use ocelli_train::look::{self, Shown};
 use ocelli_train::snapshot::write_whole;
 use serde_json::{Value, json};
@@ -23,7 +24,11 @@ pub fn show(args: &Args) -> anyhow::Result<()> {
     };
     refuse_itself(source, &args.out)?;
     let index = usize::try_from(args.index).unwrap_or(usize::MAX);
-    let shown = look::show(&request(source, &args.named, &overrides), index, &mut Aside(Console::new()))?;
+    let shown = look::show(&request(source, &args.named, &overrides), index, &mut Aside(Console::new()));
+    if let Some(error) = shown.as_ref().err().filter(|_| args.json) {
+        say_json(&json!({"source": source, "index": args.index, "error": error_json(error)}));
+    }
+    let shown = shown?;
     let file = png(&shown.seen.sample.pixels, shown.side).context("cannot make a PNG file")?;
     write_whole(&args.out, &file)?;
     match args.json {
@@ -61,6 +66,14 @@ fn as_text(args: &Args, shown: &Shown) -> String {
     }
     lines.extend(seen.sample.warnings.words().map(|word| format!("used in spite of: {word}")));
     lines.join("\n")
+}
+
+/// The reason of a bad row; of what concerns the whole source, only the words.
+fn error_json(error: &TrainError) -> Value {
+    match error {
+        TrainError::Sample(bad) => why(bad),
+        other => json!({"reason": "not_usable", "detail": other.to_string()}),
+    }
 }
 
 fn as_json(source: &str, args: &Args, shown: &Shown) -> Value {

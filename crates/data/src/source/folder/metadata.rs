@@ -28,13 +28,20 @@ pub(super) fn read(path: &Path, scope: &Scope, options: &TextOptions) -> Result<
     };
     let mut items = Items { notes: vec![note], ..Items::default() };
     for (item, captions) in rows.pictures {
-        items.captions.push(captions);
+        if item.name.as_os_str().is_empty() {
+            items.captions.push_bad("empty_image", NAMELESS.into());
+        } else {
+            items.captions.push(captions);
+        }
         items.pictures.push(item);
     }
     Ok(items)
 }
 
-/// Pictures in the order in which they are first named.
+/// What is wrong with a row without a file's name.
+const NAMELESS: &str = "the row names no picture: its file name is missing or empty";
+
+/// Pictures in the order in which they are first named; a row that names none stands alone.
 #[derive(Default)]
 struct Rows<'a> {
     under: Option<&'a str>,
@@ -52,6 +59,9 @@ impl Rows<'_> {
             return;
         }
         match self.places.get(&name) {
+            _ if name.as_os_str().is_empty() => {
+                self.pictures.push((Item { name, outside: false, line: Some(line) }, captions));
+            }
             Some(&place) => self.pictures[place].1.extend(captions),
             None => {
                 self.places.insert(name.clone(), self.pictures.len());
@@ -113,7 +123,7 @@ fn lines(path: &Path, options: &TextOptions, rows: &mut Rows<'_>) -> Result<Stri
         })?;
         let (file, caption) = match &columns {
             Some(columns) => columns,
-            None => columns.insert(find(path, &object, options)?),
+            None => columns.insert(find(&object, options).map_err(wrong)?),
         };
         let name = match object.get(file) {
             Some(Value::String(name)) => name.as_str(),
@@ -133,21 +143,10 @@ fn lines(path: &Path, options: &TextOptions, rows: &mut Rows<'_>) -> Result<Stri
     Ok(used(&file, &caption))
 }
 
-/// The columns, from the first line.
-fn find(
-    path: &Path,
-    object: &Map<String, Value>,
-    options: &TextOptions,
-) -> Result<(String, String), SourceError> {
+/// The columns, from the first row; the error says what it has instead.
+fn find(object: &Map<String, Value>, options: &TextOptions) -> Result<(String, String), String> {
     let names: Vec<String> = object.keys().cloned().collect();
-    let find = |wish: Wish<'_>| {
-        let place = wish.find(&names).map_err(|found| SourceError::Column {
-            path: path.to_path_buf(),
-            place: "line 1: ",
-            found,
-        })?;
-        Ok(names[place].clone())
-    };
+    let find = |wish: Wish<'_>| wish.find(&names).map(|place| names[place].clone());
     Ok((find(file_wish(options))?, find(caption_wish(options, &names))?))
 }
 

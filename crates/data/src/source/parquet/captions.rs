@@ -23,7 +23,7 @@ pub(super) fn read(shard: &Shard, captions: &mut Captions) -> Result<(), SourceE
         let read = leaf::values(&shard.tap(group, part.leaf), &shard.metadata, part, |row, bytes| {
             let text = std::str::from_utf8(bytes).map_err(|e| {
                 let shown = bytes[e.valid_up_to()..].iter().take(8).copied().collect::<Vec<_>>();
-                format!("row {}: not UTF-8: `{}`", done + row, shown.escape_ascii())
+                format!("picture {} of the file (from 0): not UTF-8: `{}`", done + row, shown.escape_ascii())
             })?;
             while at < row {
                 captions.push(texts.drain(..));

@@ -141,9 +141,13 @@ impl Parquet {
         )];
         notes.extend(spool.note(shards.iter().map(Shard::packed_bytes).sum()));
         let (rows, pictures) = (captions.rows(), units.rows());
-        let several = if rows > pictures { format!(", {rows} captions") } else { String::new() };
+        let held = if rows > pictures {
+            format!("{}, {rows} captions", count(pictures, "picture"))
+        } else {
+            count(pictures, "row")
+        };
         let files = if shards.len() == 1 { String::new() } else { format!("{} files, ", shards.len()) };
-        let describe = format!("parquet {place} ({files}{}{several})", count(pictures, "row"));
+        let describe = format!("parquet {place} ({files}{held})");
         let (decode, fingerprint) = (options.decode.clone(), fingerprint.value());
         Ok(Self { shards, units, captions, spool, decode, notes, describe, fingerprint })
     }
@@ -173,7 +177,8 @@ impl Parquet {
         let (source, place) = match unit {
             Some((unit, within)) => {
                 let file = self.shards[unit.shard].path.display().to_string();
-                let place = format!("{file}: row {} (row {row})", unit.first_in_shard + within);
+                // A picture may have several captions, each a row; and there may be several files.
+                let place = format!("{file}: picture {} (row {row})", unit.first_in_shard + within);
                 (file, place)
             }
             None => (self.describe.clone(), format!("{} (row {row})", self.describe)),

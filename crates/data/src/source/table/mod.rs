@@ -5,9 +5,11 @@
 
 mod bounded;
 mod columns;
+#[cfg(test)]
+mod tests;
 
 use std::fs::File;
-use std::io::{Seek, SeekFrom};
+use std::io::{ErrorKind, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
 use csv::{ByteRecord, ReaderBuilder};
@@ -28,6 +30,8 @@ pub(crate) struct Table {
     encoding: Encoding,
     delimiter: u8,
     names: Vec<String>,
+    /// Bytes of the longest record.
+    limit: u64,
 }
 
 /// A record that was read and checked.
@@ -49,8 +53,14 @@ impl Table {
         if !encoding.keeps_ascii(delimiter) {
             (file, read_as) = (transcode::to_utf8(path, &file, encoding)?, Encoding::UTF_8);
         }
-        let mut table =
-            Self { path: path.to_path_buf(), file, encoding: read_as, delimiter, names: Vec::new() };
+        let mut table = Self {
+            path: path.to_path_buf(),
+            file,
+            encoding: read_as,
+            delimiter,
+            names: Vec::new(),
+            limit: MAX_RECORD,
+        };
         table.names = table.header()?;
         Ok(table)
     }
@@ -101,7 +111,12 @@ impl Table {
         let (mut reader, start) = self.reader()?;
         let (mut fields, mut row, mut last) = (ByteRecord::new(), 0, None);
         let mut guess = Guess::new(self.encoding);
-        while reader.read_byte_record(&mut fields).map_err(|e| self.csv_error(e))? {
+        reader.byte_headers().map_err(|e| self.csv_error(e))?;
+        loop {
+            let begin = reader.position().clone();
+            if !reader.read_byte_record(&mut fields).map_err(|e| self.broken(e, row, &begin))? {
+                break;
+            }
             let Some(position) = fields.position() else { continue };
             let (offset, line) = self.skip_line_ends(position.byte(), position.line())?;
             let end = reader.position().byte();
@@ -160,7 +175,7 @@ impl Table {
     /// A reader of the whole table, and the cell that holds where the present record begins.
     fn reader(&self) -> Result<(csv::Reader<Bounded<&File>>, Start), SourceError> {
         (&self.file).seek(SeekFrom::Start(0)).map_err(|e| SourceError::io(&self.path, e))?;
-        let (bounded, start) = Bounded::new(&self.file, MAX_RECORD);
+        let (bounded, start) = Bounded::new(&self.file, self.limit);
         Ok((self.builder().from_reader(bounded), start))
     }
 
@@ -230,8 +245,21 @@ impl Table {
         Ok(())
     }
 
+    /// The error of the record that begins at, or behind blank lines after, `begin`.
+    fn broken(&self, error: csv::Error, row: usize, begin: &csv::Position) -> SourceError {
+        let csv::ErrorKind::Io(long) = error.kind() else { return self.csv_error(error) };
+        if long.kind() != ErrorKind::FileTooLarge {
+            return self.csv_error(error);
+        }
+        match self.skip_line_ends(begin.byte(), begin.line()) {
+            Ok((_, line)) => self.record_error(row, line, long.to_string()),
+            Err(other) => other,
+        }
+    }
+
     fn csv_error(&self, error: csv::Error) -> SourceError {
         match error.into_kind() {
+            csv::ErrorKind::Io(e) if e.kind() == ErrorKind::FileTooLarge => self.column_error(e.to_string()),
             csv::ErrorKind::Io(e) => SourceError::io(&self.path, e),
             other => SourceError::not_usable(&self.path, format!("is not readable as CSV: {other:?}")),
         }
