@@ -37,8 +37,29 @@ fn a_tsv_file_trains_in_any_dialect_and_encoding() {
     with(&["data_config.delimiter=|"]).refused(&["line 2", "\\xe9", "data_config.encoding"]);
     with(&["data_config.encoding=latin1"]).refused(&["data_config.delimiter='|'"]);
     with(&["data_config.delimiter='|'", "data_config.encoding=latin1"]).done().mentions(&["done: 3 steps"]);
-    with(&["data_config.encoding=latin-one"]).refused(&["latin-one", "windows-1252"]);
+    with(&["data_config.encoding=latin-one"]).refused(&[
+        "data_config.encoding",
+        "'latin-one'",
+        "Did you mean latin-1?",
+    ]);
+    with(&["data_config.encoding=utf_32"]).refused(&["UTF-32 is not read: save the file as UTF-8"]);
+    std::fs::write(b.path("my.yaml"), "data_config:\n  encoding: cp950\n  delimiter: '\\n'\n").unwrap();
+    with(&["--config-name", "my.yaml"]).refused(&[
+        "my.yaml:2:",
+        "nearest is big5",
+        "my.yaml:3:",
+        "ends a record",
+    ]);
     with(&["data_config.delimiter=ab"]).refused(&["delimiter \"ab\" cannot divide fields"]);
+    with(&["data_config.delimiter='|'", "data_config.encoding=ascii"])
+        .refused(&["line 2", "US-ASCII", "\\xe9"]);
+    for (delimiter, written) in [("\u{1}", "\\x01"), ("\u{1}", "\\u0001"), ("\u{a7}", "\u{a7}"), ("q", "q")] {
+        std::fs::write(b.path("my.csv"), table(delimiter)).unwrap();
+        with(&[]).refused(&["no column"]);
+        train(&b, &[&csv[..], &[&format!("data_config.delimiter={written}")]].concat())
+            .done()
+            .mentions(&["done: 3 steps"]);
+    }
     with(&["data_config.val_split=test"])
         .refused(&["val_split is test, but dataset csv has no named splits"]);
     for delimiter in [";", "','", "\\t", "'\\t'", "' '", "^"] {

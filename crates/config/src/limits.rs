@@ -4,6 +4,8 @@
 
 use std::path::{Component, Path};
 
+use ocelli_data::source::Encoding;
+
 use crate::choices::{Dataset, Padding};
 use crate::sizes;
 use crate::types::Config;
@@ -100,12 +102,10 @@ fn revision(config: &Config) -> Option<String> {
 }
 
 fn delimiter(config: &Config) -> Option<String> {
-    let (data, given) = (&config.data, config.data.delimiter.as_deref()?);
-    if data.delimiter_byte().is_none() {
-        return Some(format!(
-            "delimiter {given:?} cannot divide fields: one ASCII punctuation character other than \", a space, or \
-             \\t is wanted"
-        ));
+    let data = &config.data;
+    data.delimiter.as_ref()?;
+    if let Err(why) = data.divider() {
+        return Some(why);
     }
     let table = matches!(data.dataset, Dataset::Csv | Dataset::Tsv | Dataset::Folder);
     (!table).then(|| {
@@ -115,8 +115,12 @@ fn delimiter(config: &Config) -> Option<String> {
 
 fn encoding(config: &Config) -> Option<String> {
     let data = &config.data;
+    let encoding = match Encoding::named(&data.encoding) {
+        Ok(encoding) => encoding,
+        Err(why) => return Some(why),
+    };
     let text = matches!(data.dataset, Dataset::Csv | Dataset::Tsv | Dataset::Folder);
-    (!text && !data.encoding.eq_ignore_ascii_case("utf-8"))
+    (!text && encoding != Encoding::UTF_8)
         .then(|| format!("encoding is {}, but dataset {} reads no text file", data.encoding, data.dataset))
 }
 

@@ -4,6 +4,7 @@
 
 use std::path::Path;
 
+use ocelli_data::source::Delimiter;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -93,7 +94,7 @@ pub struct DataConfig {
     pub image_col: Option<String>,
     /// Column with the caption; `None`: the usual names.
     pub caption_col: Option<String>,
-    /// What divides the fields of a text table; see [`DataConfig::delimiter_byte`].
+    /// What divides the fields of a text table; see [`DataConfig::divider`].
     pub delimiter: Option<String>,
     /// Encoding of tables and caption files.
     pub encoding: String,
@@ -268,17 +269,15 @@ impl DataConfig {
         self.vocab_path.as_deref().filter(|p| *p != "auto").map(Path::new)
     }
 
-    /// The byte that divides fields: `delimiter`, or what the kind of source says. `None` if `delimiter` is no
-    /// single ASCII character that can divide fields (a checked configuration has none such).
-    pub fn delimiter_byte(&self) -> Option<u8> {
+    /// What divides fields: `delimiter`, or what the kind of source says.
+    ///
+    /// # Errors
+    /// If `delimiter` cannot divide fields (a checked configuration has none such).
+    pub fn divider(&self) -> Result<Delimiter, String> {
         match self.delimiter.as_deref() {
-            None if self.dataset == Dataset::Tsv => Some(b'\t'),
-            None => Some(b','),
-            Some("\\t") => Some(b'\t'),
-            Some(text) => match text.as_bytes() {
-                [byte] if (byte.is_ascii_punctuation() || *byte == b' ') && *byte != b'"' => Some(*byte),
-                _ => None,
-            },
+            None if self.dataset == Dataset::Tsv => Ok(Delimiter::TAB),
+            None => Ok(Delimiter::COMMA),
+            Some(text) => Delimiter::named(text),
         }
     }
 }

@@ -5,7 +5,7 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use ocelli_data::source::csv::Csv;
-use ocelli_data::source::{Source, SourceError, TextOptions};
+use ocelli_data::source::{Delimiter, Source, SourceError, TextOptions};
 use proptest::prelude::*;
 use serde_json::Value;
 use tempfile::NamedTempFile;
@@ -173,7 +173,7 @@ fn columns_may_have_any_names_and_places() {
     let options = TextOptions {
         image_col: Some("picture".into()),
         caption_col: Some("text".into()),
-        delimiter: b'\t',
+        delimiter: Delimiter::TAB,
         ..TextOptions::default()
     };
     let csv = Csv::open(file.path(), &options).unwrap();

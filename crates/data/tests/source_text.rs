@@ -4,21 +4,22 @@ use std::io::Write as _;
 use std::path::Path;
 
 use ocelli_data::source::csv::Csv;
-use ocelli_data::source::{Encoding, Source, SourceError, TextOptions};
+use ocelli_data::source::{Delimiter, Encoding, Source, SourceError, TextOptions};
 use tempfile::NamedTempFile;
 
 /// A 1x1 PNG.
 const DOT: &str =
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAIAAACQd1PeAAAADElEQVR4nGPg5OQEAAA6ABztCJuOAAAAAElFTkSuQmCC";
 
-fn opened(text: impl AsRef<[u8]>, delimiter: u8, encoding: &str) -> Result<Csv, SourceError> {
+fn opened(text: impl AsRef<[u8]>, delimiter: char, encoding: &str) -> Result<Csv, SourceError> {
     let mut file = NamedTempFile::new().unwrap();
     file.write_all(text.as_ref()).unwrap();
     let encoding = Encoding::named(encoding).unwrap();
+    let delimiter = Delimiter::named(&delimiter.to_string()).unwrap();
     Csv::open(file.path(), &TextOptions { delimiter, encoding, ..TextOptions::default() })
 }
 
-fn message(text: impl AsRef<[u8]>, delimiter: u8, encoding: &str) -> String {
+fn message(text: impl AsRef<[u8]>, delimiter: char, encoding: &str) -> String {
     opened(text, delimiter, encoding).expect_err("this file must be refused").to_string()
 }
 
@@ -28,11 +29,11 @@ fn captions(csv: &Csv) -> Vec<String> {
 
 #[test]
 fn any_delimiter_divides() {
-    for delimiter in [b',', b'\t', b';', b'|', b'^', b' ', b'~'] {
-        let d = char::from(delimiter);
+    for delimiter in [',', '\t', ';', '|', '^', ' ', '~', 'q', '7', '\u{1}', '\u{a7}', '\u{1f431}'] {
+        let d = delimiter;
         let text = format!("image{d}text{d}x\n{DOT}{d}\"a{d}b\"{d}1\n{DOT}{d}\"say \"\"hi\"\"\"{d}2\n");
         let csv = opened(text, delimiter, "utf-8").unwrap_or_else(|e| panic!("{d:?}: {e}"));
-        let first = if delimiter == b'\t' { "a b".into() } else { format!("a{d}b") };
+        let first = if delimiter == '\t' { "a b".into() } else { format!("a{d}b") };
         assert_eq!(captions(&csv), [first, "say \"hi\"".into()], "{d:?}");
         assert_eq!(csv.notes(), ["columns: `image` holds pictures, `text` captions"]);
     }
@@ -60,11 +61,11 @@ fn any_encoding_is_read() {
             let (a, b) = text.split_once('@').unwrap();
             [a.to_owned(), b.to_owned()]
         };
-        let csv = opened([head.as_bytes(), &bytes, tail.as_bytes()].concat(), b',', label)
+        let csv = opened([head.as_bytes(), &bytes, tail.as_bytes()].concat(), ',', label)
             .unwrap_or_else(|e| panic!("{label}: {e}"));
         assert_eq!(captions(&csv), [caption, "x y"], "{label}");
         assert_eq!(csv.caption_chars(0), caption.chars().count());
-        assert_eq!(csv.fingerprint(), opened(table(caption), b',', "utf-8").unwrap().fingerprint());
+        assert_eq!(csv.fingerprint(), opened(table(caption), ',', "utf-8").unwrap().fingerprint());
     }
 }
 
@@ -79,7 +80,7 @@ fn utf_16_is_read_with_and_without_a_mark() {
     let table = format!("image;caption\n{DOT};a \u{1f600} cat\n{DOT};{long}\n");
     for (label, big) in [("utf-16le", false), ("utf-16be", true), ("utf-16", false)] {
         for mark in [false, true] {
-            let csv = opened(utf_16(&table, big, mark), b';', label).unwrap();
+            let csv = opened(utf_16(&table, big, mark), ';', label).unwrap();
             assert_eq!(captions(&csv), ["a \u{1f600} cat", &long], "{label} {mark}");
         }
     }
@@ -87,7 +88,7 @@ fn utf_16_is_read_with_and_without_a_mark() {
     let (bytes, ..) = encoding_rs::SHIFT_JIS.encode("\u{30dd}");
     assert_eq!(bytes[1], b'|');
     let csv =
-        opened([format!("image|caption\n{DOT}|").as_bytes(), &bytes].concat(), b'|', "shift_jis").unwrap();
+        opened([format!("image|caption\n{DOT}|").as_bytes(), &bytes].concat(), '|', "shift_jis").unwrap();
     assert_eq!(captions(&csv), ["\u{30dd}"]);
 }
 
@@ -95,38 +96,85 @@ fn utf_16_is_read_with_and_without_a_mark() {
 fn a_wrong_encoding_is_refused_with_line_and_bytes() {
     let head = format!("image,caption\n{DOT},plain\n");
     let with = |bytes: &[u8]| [head.as_bytes(), DOT.as_bytes(), b",", bytes, b"\n"].concat();
-    let text = message(with(b"caf\xe9"), b',', "utf-8");
+    let text = message(with(b"caf\xe9"), ',', "utf-8");
     assert!(text.contains("line 3 (row 1)") && text.contains("\\xe9"), "{text}");
     assert!(text.contains("data_config.encoding"), "{text}");
-    let text = message(with(b"\x83\x20"), b',', "shift_jis");
+    let text = message(with(b"\x83\x20"), ',', "shift_jis");
     assert!(text.contains("line 3") && text.contains("not Shift_JIS") && text.contains("\\x83"), "{text}");
-    let text = message(with("\u{e9}\u{e8}\u{ea}\u{eb}".as_bytes()), b',', "windows-1252");
+    let text = message(with("\u{e9}\u{e8}\u{ea}\u{eb}".as_bytes()), ',', "windows-1252");
     assert!(text.contains("line 3") && text.contains("are UTF-8, not windows-1252"), "{text}");
-    let text = message([b"\xef\xbb\xbf", head.as_bytes()].concat(), b',', "gbk");
+    let text = message([b"\xef\xbb\xbf", head.as_bytes()].concat(), ',', "gbk");
     assert!(text.contains("mark of UTF-8") && text.contains("set it to utf-8"), "{text}");
-    let text = message(&head, b',', "utf-16le");
+    let text = message(&head, ',', "utf-16le");
     assert!(text.contains("is not UTF-16LE"), "{text}");
-    let text = message(utf_16(&head, false, true), b',', "utf-8");
-    assert!(text.contains("mark of UTF-16LE") && text.contains("set it to utf-16le"), "{text}");
+    let text = message(utf_16(&head, false, true), ',', "utf-8");
+    assert!(text.contains("be UTF-16LE: set data_config.encoding=utf-16le"), "{text}");
     let mut cut = utf_16(&head, false, false);
     cut.truncate(cut.len() - 1);
-    let text = message(cut, b',', "utf-16le");
+    let text = message(cut, ',', "utf-16le");
     assert!(text.contains("line 2") && text.contains("no text in UTF-16LE"), "{text}");
     let lone = [utf_16(&head, false, false), vec![0, 0xd8, b'x', 0]].concat();
-    assert!(message(lone, b',', "utf-16le").contains("line 3"));
+    assert!(message(lone, ',', "utf-16le").contains("line 3"));
+}
+
+/// Strict names do not read what only windows' code pages have; what is UTF-8 is said to be.
+#[test]
+fn standards_are_taken_at_their_word() {
+    let with = |bytes: &[u8]| [format!("image,caption\n{DOT},").as_bytes(), bytes, b"\n"].concat();
+    assert_eq!(captions(&opened(with(b"caf\xe9"), ',', "latin-1").unwrap()), ["caf\u{e9}"]);
+    let text = message(with(b"\x93caf\xe9\x94"), ',', "latin-1");
+    assert!(text.contains("line 2") && text.contains("not ISO-8859-1"), "{text}");
+    assert!(text.contains("`\\x93caf\\xe9\\x94`") && text.contains("windows-1252"), "{text}");
+    assert_eq!(
+        captions(&opened(with(b"\x93caf\xe9\x94"), ',', "cp1252").unwrap()),
+        ["\u{201c}caf\u{e9}\u{201d}"]
+    );
+    let text = message(with("caf\u{e9}".as_bytes()), ',', "ascii");
+    assert!(text.contains("not US-ASCII, at its byte 4") && text.contains("It is UTF-8"), "{text}");
+    // A copy is made because of the delimiter, with the same result.
+    let with = |bytes: &[u8]| [format!("image\u{a7}caption\n{DOT}\u{a7}").as_bytes(), bytes, b"\n"].concat();
+    let text = message(with(b"x"), '\u{a7}', "ascii");
+    assert!(text.contains("line 1: `\\xc2\\xa7captio`") && text.contains("US-ASCII"), "{text}");
+    assert_eq!(
+        captions(&opened(with(b"\"a\x1f\xc2\xa7b\""), '\u{a7}', "utf-8").unwrap()),
+        ["a\u{1f}\u{a7}b"]
+    );
+}
+
+#[test]
+fn wide_text_without_a_mark_is_named() {
+    let table = format!("image,caption\n{DOT},caf\u{e9}\n");
+    for (big, right, wrong) in [(false, "utf-16le", "utf-16be"), (true, "utf-16be", "utf-16le")] {
+        for named in ["utf-8", wrong] {
+            let text = message(utf_16(&table, big, false), ',', named);
+            assert!(text.contains(&format!("set data_config.encoding={right}")), "{text}");
+        }
+        // A mark counts more than the name.
+        assert_eq!(captions(&opened(utf_16(&table, big, true), ',', wrong).unwrap()), ["caf\u{e9}"]);
+    }
+    for mark in ["", "\u{feff}"] {
+        let bytes: Vec<u8> =
+            mark.chars().chain(table.chars()).flat_map(|c| u32::from(c).to_le_bytes()).collect();
+        for named in ["utf-8", "utf-16", "gbk"] {
+            let text = message(&bytes, ',', named);
+            assert!(text.contains("UTF-32, which is not read: save it as UTF-8"), "{text}");
+        }
+    }
 }
 
 #[test]
 fn the_wrong_dialect_names_the_right_one() {
-    let text = message("image\tcaption\nAAAA\tx\n", b',', "utf-8");
+    let text = message("image\u{1}caption\nAAAA\u{1}x\n", ',', "utf-8");
+    assert!(text.contains("set data_config.delimiter='\\x01'"), "{text}");
+    let text = message("image\tcaption\nAAAA\tx\n", ',', "utf-8");
     assert!(text.contains("divided by '\\t'") && text.contains("data_config.dataset=tsv"), "{text}");
-    let text = message("image,caption\nAAAA,x\n", b'\t', "utf-8");
+    let text = message("image,caption\nAAAA,x\n", '\t', "utf-8");
     assert!(text.contains("data_config.dataset=csv"), "{text}");
-    let text = message("image|caption\nAAAA|x\n", b',', "utf-8");
+    let text = message("image|caption\nAAAA|x\n", ',', "utf-8");
     assert!(text.contains("data_config.delimiter='|'"), "{text}");
-    let text = message("sep=;\nimage;caption\nAAAA;x\n", b',', "utf-8");
+    let text = message("sep=;\nimage;caption\nAAAA;x\n", ',', "utf-8");
     assert!(text.contains("take that line away, and set data_config.delimiter"), "{text}");
-    let text = message("bild,wort\nAAAA,x\n", b',', "utf-8");
+    let text = message("bild,wort\nAAAA,x\n", ',', "utf-8");
     assert!(text.contains("`b64string_images`") && text.contains("`bild`"), "{text}");
     assert!(text.contains("data_config.image_col"), "{text}");
 }
@@ -143,7 +191,7 @@ fn standins_are_told_apart() {
         (b"  <?xml version='1.0'?>", "web page"),
         (b"ARROW1\0\0", "Arrow"),
     ] {
-        let text = message(head, b',', "utf-8");
+        let text = message(head, ',', "utf-8");
         assert!(text.contains(wanted), "{text}, expected {wanted}");
     }
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cases");
@@ -167,7 +215,7 @@ fn names_of_files_are_not_pictures() {
     std::fs::write(dir.path().join("b/c.PNG"), "").unwrap();
     assert!(open().contains("which are there"), "{}", open());
     // One such row among others is one bad sample.
-    assert!(opened(format!("image,caption\na.jpg,x\n{DOT},y\n"), b',', "utf-8").is_ok());
+    assert!(opened(format!("image,caption\na.jpg,x\n{DOT},y\n"), ',', "utf-8").is_ok());
 }
 
 #[test]

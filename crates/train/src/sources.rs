@@ -119,7 +119,7 @@ fn text_options(c: &Config) -> Result<TextOptions, TrainError> {
     Ok(TextOptions {
         image_col: c.data.image_col.clone(),
         caption_col: c.data.caption_col.clone(),
-        delimiter: c.data.delimiter_byte().unwrap_or(b','),
+        delimiter: c.data.divider().map_err(TrainError::Setting)?,
         encoding: Encoding::named(&c.data.encoding).map_err(TrainError::Setting)?,
         decode: settings::decoding(c),
     })

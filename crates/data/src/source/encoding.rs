@@ -7,9 +7,17 @@ use std::borrow::Cow;
 
 use encoding_rs::{DecoderResult, UTF_8};
 
+use super::names;
+
 /// A text encoding, as named by `data_config.encoding`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Encoding(&'static encoding_rs::Encoding);
+pub struct Encoding {
+    inner: &'static encoding_rs::Encoding,
+    name: &'static str,
+    /// Bytes from 128 up to this one are no text: US-ASCII has none of them, and the standards that windows' code pages
+    /// extend have control codes in the place of the windows characters. Less than 128: all are as `inner` says.
+    no_text_to: u8,
+}
 
 /// Bytes that are no text.
 #[derive(Debug, PartialEq, Eq)]
@@ -20,6 +28,13 @@ pub(crate) struct Malformed {
     pub(crate) found: String,
 }
 
+impl Malformed {
+    fn at(bytes: &[u8], at: usize) -> Self {
+        let found = bytes[at.min(bytes.len())..].iter().take(8).copied().collect::<Vec<_>>();
+        Self { at, found: found.escape_ascii().to_string() }
+    }
+}
+
 impl Default for Encoding {
     fn default() -> Self {
         Self::UTF_8
@@ -28,42 +43,53 @@ impl Default for Encoding {
 
 impl Encoding {
     /// UTF-8, with or without a mark.
-    pub const UTF_8: Self = Self(UTF_8);
+    pub const UTF_8: Self = Self { inner: UTF_8, name: "UTF-8", no_text_to: 0 };
 
-    /// The encoding that a label of the web names: `utf-8`, `latin1`, `windows-1252`, `shift_jis`, `gbk`, ...
+    /// The encoding that a name of the web or of Python's stands for: `utf-8`, `latin-1`, `cp1252`, `shift_jis`, ...
     ///
     /// # Errors
-    /// If there is no such encoding; the message says so.
+    /// If there is no such encoding; the message says so, and what is near.
     pub fn named(label: &str) -> Result<Self, String> {
-        match encoding_rs::Encoding::for_label(label.trim().as_bytes()) {
-            Some(encoding) if encoding != encoding_rs::REPLACEMENT => Ok(Self(encoding)),
-            _ => Err(format!(
-                "data_config.encoding={label}: there is no such encoding here; usual ones are utf-8, utf-16le, \
-                 windows-1252, iso-8859-2, shift_jis, euc-jp, gbk, gb18030, big5 and euc-kr"
-            )),
-        }
+        names::find(label)
+    }
+
+    pub(super) fn web(inner: &'static encoding_rs::Encoding) -> Self {
+        Self { inner, name: inner.name(), no_text_to: 0 }
+    }
+
+    /// `inner`, without the bytes from 128 to `no_text_to`.
+    pub(super) fn strict(inner: &'static encoding_rs::Encoding, name: &'static str, no_text_to: u8) -> Self {
+        Self { inner, name, no_text_to }
     }
 
     /// Its name.
     pub fn name(self) -> &'static str {
-        self.0.name()
+        self.name
     }
 
     pub(crate) fn inner(self) -> &'static encoding_rs::Encoding {
-        self.0
+        self.inner
+    }
+
+    /// The place of the first byte that `inner` takes for text and this encoding does not.
+    pub(crate) fn no_text(self, bytes: &[u8]) -> Option<usize> {
+        (self.no_text_to >= 128).then(|| bytes.iter().position(|b| (128..=self.no_text_to).contains(b)))?
     }
 
     /// True if bytes of the ASCII range always stand for themselves, so that fields can be found before text is
     /// decoded. In the encodings of East Asia a second byte may look like a letter or a bar, but never like a
     /// comma, a quotation mark or a line end.
     pub(crate) fn keeps_ascii(self, delimiter: u8) -> bool {
-        let second_byte = matches!(delimiter, 0x30..=0x39 | 0x40..=0x7e) && !self.0.is_single_byte();
-        self.0 == UTF_8 || (self.0.is_ascii_compatible() && !second_byte)
+        let second_byte = matches!(delimiter, 0x30..=0x39 | 0x40..=0x7e) && !self.inner.is_single_byte();
+        self.inner == UTF_8 || (self.inner.is_ascii_compatible() && !second_byte)
     }
 
     /// The text of `bytes`.
     pub(crate) fn decode(self, bytes: &[u8]) -> Result<Cow<'_, str>, Malformed> {
-        match self.0.decode_without_bom_handling_and_without_replacement(bytes) {
+        if let Some(at) = self.no_text(bytes) {
+            return Err(Malformed::at(bytes, at));
+        }
+        match self.inner.decode_without_bom_handling_and_without_replacement(bytes) {
             Some(text) => Ok(text),
             None => Err(self.malformed(bytes)),
         }
@@ -72,8 +98,10 @@ impl Encoding {
     /// The text of `bytes`, which are a whole file: a mark at their start is taken off, and names the byte order.
     pub(crate) fn decode_marked(self, bytes: &[u8]) -> Result<Cow<'_, str>, Malformed> {
         match encoding_rs::Encoding::for_bom(bytes) {
-            Some((marked, mark)) if marked == self.0 || self.is_utf_16() && Self(marked).is_utf_16() => {
-                Self(marked).decode(&bytes[mark..])
+            Some((marked, mark))
+                if marked == self.inner || self.is_utf_16() && Self::web(marked).is_utf_16() =>
+            {
+                Self::web(marked).decode(&bytes[mark..])
             }
             _ => self.decode(bytes),
         }
@@ -86,7 +114,7 @@ impl Encoding {
 
     /// Finds what [`decode`](Self::decode) stumbled over.
     fn malformed(self, bytes: &[u8]) -> Malformed {
-        let mut decoder = self.0.new_decoder_without_bom_handling();
+        let mut decoder = self.inner.new_decoder_without_bom_handling();
         let mut out = String::with_capacity(bytes.len() * 3 + 16);
         let at = match decoder.decode_to_string_without_replacement(bytes, &mut out, true) {
             (DecoderResult::Malformed(bad, after), read) => {
@@ -94,13 +122,12 @@ impl Encoding {
             }
             (_, read) => read,
         };
-        let found = bytes[at.min(bytes.len())..].iter().take(8).copied().collect::<Vec<_>>();
-        Malformed { at, found: found.escape_ascii().to_string() }
+        Malformed::at(bytes, at)
     }
 
     /// True if bytes of another encoding are seldom malformed in it, see [`Guess`].
     fn takes_almost_anything(self) -> bool {
-        self.0 != UTF_8 && self.0.is_ascii_compatible()
+        self.inner != UTF_8 && self.inner.is_ascii_compatible()
     }
 }
 
@@ -148,29 +175,27 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_those_of_the_web() {
-        for (label, name) in [
-            ("utf-8", "UTF-8"),
-            ("UTF8", "UTF-8"),
-            ("utf-16le", "UTF-16LE"),
-            ("latin1", "windows-1252"),
-            ("Shift_JIS", "Shift_JIS"),
-            ("gbk", "GBK"),
-        ] {
-            assert_eq!(Encoding::named(label).unwrap().name(), name);
-        }
-        for label in ["utf-7", "nonsense", "iso-2022-kr", ""] {
-            assert!(Encoding::named(label).unwrap_err().contains("no such encoding"), "{label}");
-        }
-    }
-
-    #[test]
     fn malformed_bytes_are_named_with_their_place() {
         let sjis = Encoding::named("shift_jis").unwrap();
         assert_eq!(sjis.decode(b"a\x83\x65\x83\x58").unwrap(), "a\u{30c6}\u{30b9}");
         assert_eq!(sjis.decode(b"ab\x83\x20c"), Err(Malformed { at: 2, found: "\\x83 c".into() }));
         assert_eq!(Encoding::UTF_8.decode(b"caf\xe9 x").unwrap_err().at, 3);
         assert_eq!(Encoding::named("latin1").unwrap().decode(b"caf\xe9").unwrap(), "caf\u{e9}");
+    }
+
+    /// Where windows has quotation marks, ISO-8859-1 has control codes, which no caption has.
+    #[test]
+    fn standards_are_not_read_as_what_extends_them() {
+        let of = |label, bytes: &'static [u8]| {
+            let decoded = Encoding::named(label).unwrap().decode(bytes);
+            decoded.map(Cow::into_owned).map_err(|bad| (bad.at, bad.found))
+        };
+        assert_eq!(of("ascii", b"cafe"), Ok("cafe".into()));
+        assert_eq!(of("ascii", b"caf\xe9"), Err((3, "\\xe9".into())));
+        assert_eq!(of("latin-1", b"\x93a\x94"), Err((0, "\\x93a\\x94".into())));
+        assert_eq!(of("cp1252", b"\x93a\x94"), Ok("\u{201c}a\u{201d}".into()));
+        assert_eq!(of("iso-8859-9", b"\xfd"), Ok("\u{131}".into()));
+        assert_eq!(of("utf-8", "\u{e9}".as_bytes()), Ok("\u{e9}".into()));
     }
 
     #[test]

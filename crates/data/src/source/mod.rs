@@ -4,6 +4,7 @@
 mod base64;
 mod caption;
 pub mod csv;
+mod delimiter;
 mod encoding;
 mod error;
 mod fingerprint;
@@ -11,6 +12,7 @@ mod first;
 pub mod folder;
 mod groups;
 mod name;
+mod names;
 mod options;
 pub mod parquet;
 mod picture;
@@ -21,12 +23,14 @@ mod splits;
 mod standin;
 mod table;
 mod transcode;
+mod unmarked;
 
 use thiserror::Error;
 
 use crate::image::{Reject, Warnings};
 
 pub use caption::clean_caption;
+pub use delimiter::Delimiter;
 pub use encoding::Encoding;
 pub use error::SourceError;
 pub use first::first_captions;

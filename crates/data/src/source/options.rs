@@ -1,5 +1,6 @@
 //! How a source whose captions are text files is read: tables, and folders of pictures.
 
+use super::delimiter::Delimiter;
 use super::encoding::Encoding;
 use crate::image::DecodeOptions;
 
@@ -11,8 +12,8 @@ pub struct TextOptions {
     pub image_col: Option<String>,
     /// Name of the column with the captions; `None`: the usual ones (`caption`, `text` and the like).
     pub caption_col: Option<String>,
-    /// What stands between the fields of a table, one ASCII character.
-    pub delimiter: u8,
+    /// What stands between the fields of a table.
+    pub delimiter: Delimiter,
     /// The encoding of tables and of `.txt` files.
     pub encoding: Encoding,
     /// How pictures are decoded.
@@ -24,7 +25,7 @@ impl Default for TextOptions {
         Self {
             image_col: None,
             caption_col: None,
-            delimiter: b',',
+            delimiter: Delimiter::COMMA,
             encoding: Encoding::UTF_8,
             decode: DecodeOptions::default(),
         }

@@ -5,7 +5,7 @@ use std::fs::File;
 use std::path::Path;
 
 use super::encoding::Encoding;
-use super::{SourceError, positioned};
+use super::{SourceError, positioned, unmarked};
 
 /// What a source wants.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -129,8 +129,8 @@ fn what(head: &[u8], wanted: Wanted) -> Option<String> {
             Some(format!("is JSON, not CSV (an error answer in place of a download?): `{shown}`"))
         }
         Wanted::Lines if !json => Some(format!("is not lines of JSON: it begins `{shown}`")),
-        Wanted::Table(encoding) => no_text(head, encoding),
-        Wanted::Lines => no_text(head, Encoding::UTF_8),
+        Wanted::Table(encoding) => no_text(head, encoding, true),
+        Wanted::Lines => no_text(head, Encoding::UTF_8, false),
     }
 }
 
@@ -151,23 +151,31 @@ fn no_parquet(text: &[u8], json: bool) -> String {
     }
 }
 
-/// What cannot be text in the encoding.
-fn no_text(head: &[u8], encoding: Encoding) -> Option<String> {
-    match encoding_rs::Encoding::for_bom(head).map(|(marked, _)| marked) {
-        Some(marked)
-            if marked != encoding.inner() && !(encoding.is_utf_16() && marked != encoding_rs::UTF_8) =>
-        {
-            let (marked, own) = (marked.name(), encoding.name());
-            let right = marked.to_ascii_lowercase();
-            Some(format!(
-                "begins with the mark of {marked}, and data_config.encoding is {own}: set it to {right}"
-            ))
-        }
-        None if encoding.inner().is_ascii_compatible() && head.contains(&0) => {
-            Some("is binary, not text: there is a byte 0 near its start".into())
-        }
-        _ => None,
+/// What cannot be text in the encoding. A table's can be set.
+fn no_text(head: &[u8], encoding: Encoding, table: bool) -> Option<String> {
+    let wide = unmarked::wide(head);
+    if let Some(wide) = wide.filter(|wide| !encoding.name().eq_ignore_ascii_case(wide)) {
+        let marked = encoding_rs::Encoding::for_bom(head).is_some() && wide.starts_with("utf-16");
+        return match (table, marked && encoding.is_utf_16()) {
+            // The mark names the byte order.
+            (true, true) => None,
+            (true, false) if encoding == Encoding::UTF_8 => Some(unmarked::advice(wide)),
+            (true, false) => Some(format!(
+                "is not {} (data_config.encoding): it {}",
+                encoding.name(),
+                unmarked::advice(wide)
+            )),
+            (false, _) => Some(format!("seems to be {}: save it as UTF-8", wide.to_ascii_uppercase())),
+        };
     }
+    if head.starts_with(b"\xef\xbb\xbf") && encoding != Encoding::UTF_8 {
+        let own = encoding.name();
+        return Some(format!(
+            "begins with the mark of UTF-8, and data_config.encoding is {own}: set it to utf-8"
+        ));
+    }
+    let binary = encoding.inner().is_ascii_compatible() && head.contains(&0);
+    binary.then(|| "is binary, not text: there is a byte 0 near its start".into())
 }
 
 /// The source that reads a file, as an advice to set it; empty if there is none.

@@ -1,5 +1,5 @@
-//! Text files whose encoding hides commas and line ends (UTF-16 above all) are copied once, as UTF-8, to an
-//! unnamed temporary file: memory stays bounded, and the copy goes with the process.
+//! Text files whose encoding hides commas and line ends (UTF-16 above all), or whose delimiter is no single byte, are
+//! copied once, as UTF-8, to an unnamed temporary file: memory stays bounded, and the copy goes with the process.
 
 use std::fs::File;
 use std::io::{BufWriter, Read, Seek, SeekFrom, Write};
@@ -7,21 +7,32 @@ use std::path::Path;
 
 use encoding_rs::{Decoder, DecoderResult};
 
+use super::delimiter::Delimiter;
 use super::encoding::Encoding;
 use super::{SourceError, positioned};
 
 /// Bytes read at a time.
 const CHUNK: usize = 1 << 16;
 
-/// The file's text in UTF-8.
+/// The file's text in UTF-8, with `delimiter` replaced by its stand-in if it has one.
 ///
 /// # Errors
 /// If the file cannot be read, its bytes are no text in `encoding` (with line and bytes), or there is no room.
-pub(super) fn to_utf8(path: &Path, file: &File, encoding: Encoding) -> Result<File, SourceError> {
+pub(super) fn to_utf8(
+    path: &Path,
+    file: &File,
+    encoding: Encoding,
+    delimiter: Delimiter,
+) -> Result<File, SourceError> {
     refuse_plain(path, file, encoding)?;
     let copy = tempfile::tempfile().map_err(|e| no_room(path, &e))?;
-    let mut pass = Pass { path, encoding, out: BufWriter::new(copy), line: 1 };
-    let mut decoder = encoding.inner().new_decoder_with_bom_removal();
+    let mut pass = Pass { path, encoding, delimiter, out: BufWriter::new(copy), line: 1 };
+    let mut decoder = if encoding.is_utf_16() {
+        // A mark names the byte order.
+        encoding.inner().new_decoder()
+    } else {
+        encoding.inner().new_decoder_with_bom_removal()
+    };
     (&*file).seek(SeekFrom::Start(0)).map_err(|e| SourceError::io(path, e))?;
     let mut bytes = vec![0; CHUNK];
     loop {
@@ -36,33 +47,46 @@ pub(super) fn to_utf8(path: &Path, file: &File, encoding: Encoding) -> Result<Fi
 struct Pass<'a> {
     path: &'a Path,
     encoding: Encoding,
+    delimiter: Delimiter,
     out: BufWriter<File>,
     /// Line that is being read, from 1.
     line: u64,
 }
 
 impl Pass<'_> {
-    fn convert(&mut self, decoder: &mut Decoder, mut bytes: &[u8], last: bool) -> Result<(), SourceError> {
-        let mut text = vec![0; 3 * CHUNK + 16];
+    fn convert(&mut self, decoder: &mut Decoder, bytes: &[u8], last: bool) -> Result<(), SourceError> {
+        match self.encoding.no_text(bytes) {
+            None => self.decode(decoder, bytes, last),
+            Some(at) => {
+                self.decode(decoder, &bytes[..at], false)?;
+                Err(self.malformed(&bytes[at..]))
+            }
+        }
+    }
+
+    fn decode(&mut self, decoder: &mut Decoder, mut bytes: &[u8], last: bool) -> Result<(), SourceError> {
+        let mut text = String::with_capacity(3 * CHUNK + 16);
         loop {
-            let (result, read, written) = decoder.decode_to_utf8_without_replacement(bytes, &mut text, last);
-            self.line += text[..written].iter().filter(|b| **b == b'\n').count() as u64;
-            self.out.write_all(&text[..written]).map_err(|e| no_room(self.path, &e))?;
+            text.clear();
+            let (result, read) = decoder.decode_to_string_without_replacement(bytes, &mut text, last);
+            self.line += text.bytes().filter(|b| *b == b'\n').count() as u64;
+            let swapped = self.delimiter.swap(text.as_str().into());
+            self.out.write_all(swapped.as_bytes()).map_err(|e| no_room(self.path, &e))?;
             match result {
                 DecoderResult::InputEmpty => return Ok(()),
                 DecoderResult::OutputFull => bytes = &bytes[read..],
                 DecoderResult::Malformed(bad, after) => {
                     let from = read.saturating_sub(usize::from(bad) + usize::from(after));
-                    let found = bytes[from..bytes.len().min(from + 8)].escape_ascii();
-                    let found = format!(
-                        "line {}: `{found}` is no text in {} (data_config.encoding)",
-                        self.line,
-                        self.encoding.name()
-                    );
-                    return Err(SourceError::not_usable(self.path, found));
+                    return Err(self.malformed(&bytes[from..]));
                 }
             }
         }
+    }
+
+    fn malformed(&self, bytes: &[u8]) -> SourceError {
+        let (found, name) = (bytes[..bytes.len().min(8)].escape_ascii(), self.encoding.name());
+        let found = format!("line {}: `{found}` is no text in {name} (data_config.encoding)", self.line);
+        SourceError::not_usable(self.path, found)
     }
 }
 

@@ -5,7 +5,7 @@ use std::path::Path;
 use ocelli_data::source::csv::Csv;
 use ocelli_data::source::folder::Folder;
 use ocelli_data::source::parquet::{Parquet, ParquetOptions};
-use ocelli_data::source::{Encoding, Source, SourceError, SplitNames, TextOptions};
+use ocelli_data::source::{Delimiter, Encoding, Source, SourceError, SplitNames, TextOptions};
 
 use super::{Target, Verdict};
 
@@ -67,7 +67,7 @@ fn read_table(bytes: &[u8], seed: u64) -> Verdict {
     with_file("x.csv", bytes, |path| {
         let label = if bytes.get(1) == Some(&0) { "utf-16le" } else { ENCODINGS[(seed % 5) as usize] };
         let header = bytes.split(|b| *b == b'\n').next().unwrap_or_default();
-        let delimiter = if header.contains(&b'\t') { b'\t' } else { b',' };
+        let delimiter = if header.contains(&b'\t') { Delimiter::TAB } else { Delimiter::COMMA };
         let encoding = Encoding::named(label).unwrap();
         verdict(Csv::open(path, &TextOptions { delimiter, encoding, ..TextOptions::default() }))
     })

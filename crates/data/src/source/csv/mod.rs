@@ -13,7 +13,7 @@ use csv::ByteRecord;
 
 use super::picture::Picture;
 use super::table::{Table, Wish};
-use super::{BadSample, Sample, Source, SourceError, TextOptions, clean_caption};
+use super::{BadSample, Delimiter, Sample, Source, SourceError, TextOptions, clean_caption};
 use crate::text::count;
 use index::{Entry, Index};
 
@@ -119,7 +119,7 @@ impl Source for Csv {
     }
 
     fn describe(&self) -> String {
-        let kind = if self.options.delimiter == b'\t' { "tsv" } else { "csv" };
+        let kind = if self.options.delimiter == Delimiter::TAB { "tsv" } else { "csv" };
         format!("{kind} {} ({})", self.path.display(), count(self.len(), "row"))
     }
 

@@ -8,6 +8,7 @@ use super::items::{Item, Items};
 use crate::source::SourceError;
 use crate::source::TextOptions;
 use crate::source::encoding::Encoding;
+use crate::source::unmarked;
 
 /// Larger files are no captions.
 const MAX_BYTES: u64 = 1 << 20;
@@ -39,11 +40,18 @@ fn caption(path: &Path, encoding: Encoding) -> Caption {
         Err((reason, found)) => return Caption::Bad(reason, found),
     };
     match encoding.decode_marked(&bytes) {
+        Ok(text) if text.contains('\0') => {
+            let wide = unmarked::wide(&bytes).map_or("is no text: it has a byte 0".into(), unmarked::advice);
+            Caption::Bad("bad_encoding", format!("{} {wide}", path.display()))
+        }
         Ok(text) => Caption::Text(text.into_owned()),
         Err(bad) => {
             let line = bytes[..bad.at.min(bytes.len())].iter().filter(|b| **b == b'\n').count() + 1;
             let name = encoding.name();
-            let found = format!("{}: line {line}: `{}` is no text in {name}", path.display(), bad.found);
+            let wide = unmarked::wide(&bytes)
+                .map_or(String::new(), |wide| format!("; it {}", unmarked::advice(wide)));
+            let found =
+                format!("{}: line {line}: `{}` is no text in {name}{wide}", path.display(), bad.found);
             Caption::Bad("bad_encoding", found)
         }
     }

@@ -77,7 +77,7 @@ fn nearest(names: &[String], wanted: &str) -> String {
 
 /// A first line that is none of names: Excel's mark, one field that holds another usual delimiter, or fields as long as a
 /// picture. What is wrong, and what to do.
-pub(super) fn hint(names: &[String], delimiter: u8) -> String {
+pub(super) fn hint(names: &[String], own: char) -> String {
     let mark =
         names.first().and_then(|first| first.get(..4)).filter(|mark| mark.eq_ignore_ascii_case("sep="));
     if mark.is_some() {
@@ -85,15 +85,15 @@ pub(super) fn hint(names: &[String], delimiter: u8) -> String {
                 data_config.delimiter"
             .into();
     }
-    let mut others = [',', ';', '\t', '|'].into_iter().filter(|c| *c != char::from(delimiter));
+    let mut others = [',', ';', '\t', '|', '\u{1}'].into_iter().filter(|c| *c != own);
     if let ([only], Some(c)) = (names, others.find(|c| names[0].contains(*c))) {
         let count = only.split(c).count();
         let set = match c {
             '\t' => "data_config.dataset=tsv".into(),
             ',' => "data_config.dataset=csv".into(),
+            '\u{1}' => "data_config.delimiter='\\x01'".into(),
             other => format!("data_config.delimiter='{other}'"),
         };
-        let own = char::from(delimiter);
         return format!(". The fields seem to be divided by {c:?} ({count} of them), not {own:?}: set {set}");
     }
     if names.iter().any(|n| n.len() > 200) {

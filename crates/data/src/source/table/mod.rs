@@ -16,7 +16,7 @@ use csv::{ByteRecord, ReaderBuilder};
 
 use super::encoding::{Encoding, Guess};
 use super::standin::{self, Wanted};
-use super::{SourceError, positioned, transcode};
+use super::{Delimiter, SourceError, positioned, transcode};
 use crate::text::count;
 use bounded::{Bounded, MAX_RECORD};
 pub(crate) use columns::Wish;
@@ -28,7 +28,7 @@ pub(crate) struct Table {
     /// The file itself, or its copy in UTF-8.
     file: File,
     encoding: Encoding,
-    delimiter: u8,
+    delimiter: Delimiter,
     names: Vec<String>,
     /// Bytes of the longest record.
     limit: u64,
@@ -47,11 +47,11 @@ pub(crate) struct Record<'a> {
 
 impl Table {
     /// Opens `path` and reads its header.
-    pub(crate) fn open(path: &Path, delimiter: u8, encoding: Encoding) -> Result<Self, SourceError> {
+    pub(crate) fn open(path: &Path, delimiter: Delimiter, encoding: Encoding) -> Result<Self, SourceError> {
         let mut file = standin::open(path, Wanted::Table(encoding))?;
         let mut read_as = encoding;
-        if !encoding.keeps_ascii(delimiter) {
-            (file, read_as) = (transcode::to_utf8(path, &file, encoding)?, Encoding::UTF_8);
+        if delimiter.is_swapped() || !encoding.keeps_ascii(delimiter.byte()) {
+            (file, read_as) = (transcode::to_utf8(path, &file, encoding, delimiter)?, Encoding::UTF_8);
         }
         let mut table = Self {
             path: path.to_path_buf(),
@@ -73,7 +73,7 @@ impl Table {
     /// The place of a column.
     pub(crate) fn column(&self, wish: &Wish<'_>) -> Result<usize, SourceError> {
         wish.find(&self.names)
-            .map_err(|found| self.column_error(found + &columns::hint(&self.names, self.delimiter)))
+            .map_err(|found| self.column_error(found + &columns::hint(&self.names, self.delimiter.char())))
     }
 
     /// The header.
@@ -92,10 +92,11 @@ impl Table {
 
     /// The text of a field.
     pub(crate) fn text<'a>(&self, field: &'a [u8]) -> Result<std::borrow::Cow<'a, str>, String> {
-        self.encoding.decode(field).map_err(|bad| {
+        let text = self.encoding.decode(field).map_err(|bad| {
             let name = self.encoding.name();
             format!("not {name}, at its byte {}: `{}`", bad.at + 1, bad.found)
-        })
+        });
+        text.map(|text| self.delimiter.swap(text))
     }
 
     /// Reads all records and hands each to `each` with its row number. Fields of the column `raw` need not be
@@ -182,7 +183,7 @@ impl Table {
     /// Counts fields itself, so that the message about a wrong number of them can be better than the crate's.
     fn builder(&self) -> ReaderBuilder {
         let mut builder = ReaderBuilder::new();
-        builder.delimiter(self.delimiter).flexible(true).buffer_capacity(1 << 16);
+        builder.delimiter(self.delimiter.byte()).flexible(true).buffer_capacity(1 << 16);
         builder
     }
 
@@ -222,7 +223,9 @@ impl Table {
         for (i, field) in fields.iter().enumerate().filter(|(i, _)| Some(*i) != raw) {
             guess.look(field, record.line);
             if let Err(e) = self.text(field) {
-                let found = format!("field {} is {e}. {NAME_THE_ENCODING}", i + 1);
+                let utf8 = std::str::from_utf8(field).is_ok();
+                let advice = if utf8 { LEAVE_UTF_8 } else { NAME_THE_ENCODING };
+                let found = format!("field {} is {e}. {advice}", i + 1);
                 return Err(self.record_error(row, record.line, found));
             }
         }
@@ -267,6 +270,8 @@ impl Table {
 }
 
 type Start = std::rc::Rc<std::cell::Cell<u64>>;
+
+const LEAVE_UTF_8: &str = "It is UTF-8: leave data_config.encoding=utf-8";
 
 const NAME_THE_ENCODING: &str = "Save the file as UTF-8, or name its encoding in data_config.encoding (windows-1252, shift_jis, gbk, ...)";
 
