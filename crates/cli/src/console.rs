@@ -73,6 +73,7 @@ impl Reporter for Console {
         match event {
             Event::Note(text) => say(text),
             Event::Warning(text) => warn(&format!("warning: {text}")),
+            Event::Waiting(text) => warn(text),
             Event::Fetching { name, done, total } => self.fetching(name, *done, *total),
             Event::Fetched => clear_progress(),
             Event::Looked { done, total } if done < total && self.terminal => {

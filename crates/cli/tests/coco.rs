@@ -210,3 +210,22 @@ fn an_interrupted_download_goes_on_where_it_was() {
     hub.train(&[], &[]).done().mentions(&["3 files, 28.5 kB"]);
     assert!(server.asked().iter().any(|asked| asked.from() == 5_000));
 }
+
+/// A server that takes its time is spoken of, on standard error, and not every moment.
+#[test]
+fn a_long_wait_is_told() {
+    let repository = repository();
+    let server = Server::start(move |asked| {
+        if asked.path.contains("/api/") {
+            std::thread::sleep(std::time::Duration::from_secs(7));
+        }
+        repository.answer(asked)
+    });
+    let hub = Hub::new(server.url());
+    let output = hub.command(&[], &[]).output().unwrap();
+    let told = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success(), "{told}");
+    let lines: Vec<&str> = told.lines().filter(|line| line.contains("no answer yet from")).collect();
+    assert_eq!(lines.len(), 1, "{told}");
+    assert!(lines[0].contains(&server.url()) && lines[0].contains("after 30 s, for "), "{told}");
+}

@@ -118,6 +118,41 @@ fn a_busy_server_is_asked_again() {
     assert_eq!(server.asked().len(), 5);
 }
 
+/// Who is told to come back in an hour says so and ends.
+#[test]
+fn a_server_that_wants_a_long_pause_is_not_asked_again() {
+    let server = Server::start(|_| Reply::new(429, "").with("Retry-After", "3600"));
+    Bench::new(&server.url()).fetch().refused(&[
+        "429",
+        "asked again in 3600 s",
+        "more than the 60 s",
+        "Try again later",
+    ]);
+    assert_eq!(server.asked().len(), 1);
+}
+
+#[test]
+fn a_pause_is_told_before_it() {
+    let count = AtomicUsize::new(0);
+    let repository = repository();
+    let server = Server::start(move |asked| match count.fetch_add(1, Ordering::Relaxed) {
+        0 => Reply::new(429, "").with("Retry-After", "6"),
+        _ => repository.answer(asked),
+    });
+    let (bench, mut waits) = (Bench::new(&server.url()), Vec::new());
+    let fetched = bench.fetch_with(&mut |told| {
+        if let Told::Waiting(line) = told {
+            waits.push(line.to_string());
+        }
+    });
+    assert_eq!(read(&fetched.unwrap().train), [content(1, 300_000), content(2, 200_000)]);
+    assert!((1..=2).contains(&waits.len()), "{waits:?}");
+    assert!(
+        waits[0].contains("status 429: asked again in 6 s") && waits[0].contains(&server.url()),
+        "{waits:?}"
+    );
+}
+
 #[test]
 fn a_server_without_a_word_is_left_in_time() {
     let server =

@@ -95,6 +95,8 @@ pub enum Event<'a> {
     Note(&'a str),
     /// A line for a person about something that may be wrong.
     Warning(&'a str),
+    /// What is waited for and for how long, a line, every few seconds.
+    Waiting(&'a str),
     /// How far a file is that is fetched from the hub, in bytes.
     Fetching {
         /// Its name in the data set.

@@ -87,6 +87,7 @@ fn coco(c: &Config, stop: &AtomicBool, reporter: &mut dyn Reporter) -> Result<So
         reporter.event(&match told {
             Told::Note(line) => Event::Note(line),
             Told::Warning(line) => Event::Warning(line),
+            Told::Waiting(line) => Event::Waiting(line),
             Told::Progress { name, done, total } => Event::Fetching { name, done, total },
             Told::Done => Event::Fetched,
         });

@@ -1,9 +1,8 @@
 //! Requests to the hub: redirects, the token, attempts, and what an answer that is none means.
 //!
 //! Invariants: the token goes to the endpoint's host alone, and never from https to http; nothing waits longer
-//! than the settings say; a stop from outside ends every request in flight.
+//! than the settings say, and what takes long is told; a stop from outside ends every request in flight.
 
-use std::cell::Cell;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
@@ -12,7 +11,9 @@ use ureq::tls::{PemItem, RootCerts, TlsConfig, TlsProvider, parse_pem};
 use ureq::{Agent, Body};
 
 use super::address::{redirected, same_host};
-use super::{HubError, Settings, failure};
+use super::relay::relay;
+use super::waiting::{EVERY, Waiting};
+use super::{HubError, Settings, Told, failure};
 use failure::Failure;
 
 /// Redirects followed for one request.
@@ -27,7 +28,8 @@ pub(super) struct Client<'a> {
     pub(super) settings: &'a Settings,
     stop: &'a AtomicBool,
     /// Something has answered: what fails from now on may come back.
-    reached: Cell<bool>,
+    reached: AtomicBool,
+    pub(super) waiting: Waiting,
 }
 
 /// An answer with a status below 400.
@@ -63,26 +65,35 @@ impl<'a> Client<'a> {
             .timeout_send_request(patience)
             .timeout_recv_response(patience)
             .timeout_per_read(patience);
-        Ok(Self { agent: config.build().into(), settings, stop, reached: Cell::new(false) })
+        Ok(Self {
+            agent: config.build().into(),
+            settings,
+            stop,
+            reached: AtomicBool::new(false),
+            waiting: Waiting::default(),
+        })
     }
 
-    /// Runs `work` with a guard beside it that ends all requests when a stop is asked for.
-    pub(super) fn guarded<T>(&self, work: impl FnOnce() -> T) -> T {
-        let done = AtomicBool::new(false);
-        let (agent, stop) = (self.agent.clone(), self.stop);
+    /// Runs `work` on a thread of its own, tells what it and long waits have to say, and ends all requests when a stop
+    /// is asked for.
+    pub(super) fn guarded<T: Send>(
+        &self,
+        tell: &mut dyn FnMut(Told<'_>),
+        work: impl FnOnce(&mut dyn FnMut(Told<'_>)) -> T + Send,
+    ) -> T {
+        let (speaker, listener) = relay();
+        let mut ended = false;
+        let idle = |tell: &mut dyn FnMut(Told<'_>)| {
+            if self.stopped() && !std::mem::replace(&mut ended, true) {
+                self.agent.clone().shutdown();
+            } else if let Some(line) = self.waiting.due(EVERY).filter(|_| !ended) {
+                tell(Told::Waiting(&line));
+            }
+        };
         std::thread::scope(|scope| {
-            let guard = scope.spawn(|| {
-                while !done.load(Ordering::Relaxed) {
-                    if stop.load(Ordering::Relaxed) {
-                        return agent.shutdown();
-                    }
-                    std::thread::park_timeout(GLANCE);
-                }
-            });
-            let result = work();
-            done.store(true, Ordering::Relaxed);
-            guard.thread().unpark();
-            result
+            let worker = scope.spawn(move || work(&mut |told| speaker.tell(told)));
+            listener.listen(GLANCE, tell, idle);
+            worker.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
         })
     }
 
@@ -96,8 +107,15 @@ impl<'a> Client<'a> {
         let mut at: Uri = url.parse().map_err(|e| failure::answer(url, &format!("no address: {e}")))?;
         let mut hub = HeaderMap::new();
         for _ in 0..=REDIRECTS {
-            let response = self.send(method, &at, from)?;
-            self.reached.set(true);
+            let patience = self.settings.timeout.as_secs();
+            self.waiting.begin(format!(
+                "no answer yet from {}, where an attempt ends after {patience} s,",
+                failure::shown(&at)
+            ));
+            let response = self.send(method, &at, from);
+            self.waiting.end();
+            let response = response?;
+            self.reached.store(true, Ordering::Relaxed);
             if hub.is_empty() && response.headers().keys().any(|name| name.as_str().starts_with("x-linked-"))
             {
                 hub = response.headers().clone();
@@ -129,7 +147,7 @@ impl<'a> Client<'a> {
         {
             request = request.header(header::AUTHORIZATION, format!("Bearer {token}"));
         }
-        request.call().map_err(|error| failure::transport(at, &error, self.reached.get()))
+        request.call().map_err(|error| failure::transport(at, &error, self.reached.load(Ordering::Relaxed)))
     }
 
     /// Lets good answers through. A range that cannot be served is for the caller to see.
@@ -154,7 +172,10 @@ impl<'a> Client<'a> {
                 return Err(failure.error);
             }
             let doubled = self.settings.first_wait.saturating_mul(1 << (failed - 1).min(16));
-            self.wait(failure.after.unwrap_or(doubled));
+            let time = failure.after.unwrap_or(doubled);
+            self.waiting.pause(failure.error.cause(), time);
+            self.wait(time);
+            self.waiting.end();
         }
     }
 

@@ -72,6 +72,7 @@ fn take_lock(
     let mut told = false;
     loop {
         if let Some(lock) = cache.lock(&wanted.content)? {
+            client.waiting.end();
             return Ok(lock);
         }
         if client.stopped() {
@@ -79,6 +80,7 @@ fn take_lock(
         }
         if !std::mem::replace(&mut told, true) {
             tell(Told::Note(&format!("{}: another program is fetching it, waiting", wanted.name)));
+            client.waiting.begin(format!("another program is fetching {}, waiting", wanted.name));
         }
         client.wait(4 * GLANCE);
     }

@@ -184,6 +184,16 @@ impl fmt::Display for Missing {
 }
 
 impl HubError {
+    /// The cause alone, without what to do: for a line about another attempt.
+    pub(super) fn cause(&self) -> String {
+        match self {
+            Self::Unreachable { url, why } => format!("cannot reach {url}: {why}"),
+            Self::Server { url, status, said } => format!("{url}: status {status}{said}"),
+            Self::CutOff { url, why, .. } => format!("{url}: cut off ({why})"),
+            other => other.to_string(),
+        }
+    }
+
     /// True if the hub could not be asked: what is in the cache may serve.
     pub(super) fn is_absence(&self) -> bool {
         matches!(self, Self::Unreachable { .. } | Self::Server { .. })

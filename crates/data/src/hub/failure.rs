@@ -9,7 +9,7 @@ use ureq::{Body, Error};
 use super::text::harmless;
 use super::{HubError, Missing, Settings};
 
-/// The longest wait that a server can ask for.
+/// The longest wait that a server can ask for; one that asks for more is not asked again.
 const LONGEST_WAIT: Duration = Duration::from_secs(60);
 
 /// Why an attempt failed.
@@ -94,8 +94,19 @@ pub(super) fn status(at: &Uri, response: &Response<Body>, settings: &Settings) -
         }
         (408 | 429 | 500..=599, _) => {
             let after = text(header::RETRY_AFTER.as_str()).and_then(|seconds| seconds.trim().parse().ok());
-            let after = after.map(|seconds| Duration::from_secs(seconds).min(LONGEST_WAIT));
-            Failure { after, ..Failure::passing(HubError::Server { url, status, said }) }
+            let after = after.map(Duration::from_secs);
+            match after.filter(|after| *after > LONGEST_WAIT) {
+                // Asking before that would only make it worse.
+                Some(after) => {
+                    let (after, longest) = (after.as_secs(), LONGEST_WAIT.as_secs());
+                    let said = format!(
+                        "{said}, and wants to be asked again in {after} s, more than the {longest} s that are waited \
+                         for here"
+                    );
+                    HubError::Server { url, status, said }.into()
+                }
+                None => Failure { after, ..Failure::passing(HubError::Server { url, status, said }) },
+            }
         }
         _ => HubError::Server { url, status, said }.into(),
     }

@@ -19,10 +19,12 @@ mod listing;
 mod name;
 mod online;
 mod partial;
+mod relay;
 mod remote;
 mod select;
 mod settings;
 mod text;
+mod waiting;
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
@@ -47,6 +49,8 @@ pub enum Told<'a> {
     Note(&'a str),
     /// A line for a person about something that may be wrong.
     Warning(&'a str),
+    /// A line for a person about what is waited for, and for how long: at most one in five seconds.
+    Waiting(&'a str),
     /// How far a file is, in bytes.
     Progress {
         /// Its name in the data set.
@@ -98,7 +102,7 @@ pub fn fetch(
         };
     }
     let client = Client::new(settings, stop)?;
-    let done = client.guarded(|| online::fetch(&client, &cache, set, splits, tell));
+    let done = client.guarded(tell, |tell| online::fetch(&client, &cache, set, splits, tell));
     tell(Told::Done);
     match (done, held) {
         (Err(_), _) if client.stopped() => Err(HubError::Interrupted { cache: cache.folder() }),

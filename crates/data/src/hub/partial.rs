@@ -100,7 +100,12 @@ impl<'a> Partial<'a> {
         let answer = client.ask(&Method::GET, &self.wanted.url, self.have)?;
         self.agree(&answer)?;
         let mut body = answer.response.into_body().into_reader();
+        let patience = client.settings.timeout.as_secs();
+        client
+            .waiting
+            .begin(format!("nothing more of {}, asked for again after {patience} s, came", self.wanted.name));
         let taken = self.take(&mut body, client, tell);
+        client.waiting.end();
         taken.map_err(|failure| Failure { progressed: self.have > self.furthest, ..failure })
     }
 
@@ -161,6 +166,7 @@ impl<'a> Partial<'a> {
                 Ok(n) => {
                     self.file.write_all(&buffer[..n]).map_err(|e| self.unwritten(e))?;
                     self.count(&buffer[..n]);
+                    client.waiting.moved();
                 }
                 Err(e) if e.kind() == ErrorKind::Interrupted => {}
                 Err(e) => return Err(self.cut_off(&e.to_string())),

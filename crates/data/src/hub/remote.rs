@@ -18,7 +18,10 @@ pub(super) fn list(client: &Client<'_>, set: &DataSet, revision: &str) -> Result
         let answer = client.ask(&Method::GET, &url, 0)?;
         let at = answer.url.clone();
         let wrong = |found: &str| failure::answer(&at, found);
-        let json = read_json(answer)?;
+        client.waiting.begin(format!("the list of files of {} is on its way", set.id));
+        let json = read_json(answer);
+        client.waiting.end();
+        let json = json?;
         Listing::of_answer(json).map_err(|why| wrong(&why))
     });
     listing.map_err(|error| match error {
