@@ -132,3 +132,54 @@ fn parquet_shards_train_with_the_published_preset_as_it_is() {
     train(&b, &["data_config.dataset=csv", &lists]).refused(&["data_config.dataset=parquet"]);
     assert!(b.path("runs").exists());
 }
+
+/// Absolute names are as good as relative ones where they lie in the set; elsewhere it is said what to do.
+#[test]
+fn absolute_names_inside_the_set_train() {
+    let b = Bench::new();
+    let picture = include_bytes!("../../data/tests/cases/03_alpha_palette_grey/grey_L.png");
+    let folder = b.path("mine");
+    std::fs::create_dir_all(folder.join("images/a")).unwrap();
+    std::fs::create_dir_all(b.path("tables")).unwrap();
+    let table = |column: &str| {
+        let row = |i: usize| {
+            let path = folder.join(["images/0.png", "images/a/1.png"][i % 2]);
+            std::fs::write(&path, picture).unwrap();
+            format!("{},picture {i}\n", path.display())
+        };
+        format!("{column},text\n") + &(0..4).map(row).collect::<String>()
+    };
+    let elsewhere = b.path("tables/all.csv");
+    std::fs::write(&elsewhere, table("image")).unwrap();
+    let csv = ["data_config.dataset=csv", "data_config.data_path=tables/all.csv"];
+    let images = folder.join("images");
+    train(&b, &csv).refused(&[
+        "names of files, which are there",
+        "not below the table's folder",
+        &format!("copy the table to {}", images.join("metadata.csv").display()),
+        &format!("data_config.data_path={}", images.display()),
+    ]);
+    std::fs::write(images.join("metadata.csv"), table("file_name") + "/etc/passwd,out\n").unwrap();
+    let set =
+        ["data_config.dataset=folder", "data_config.data_path=mine/images", "data_config.max_skip_ratio=1"];
+    train(&b, &set).done().mentions(&["(3 pictures, 5 captions)", "outside_folder"]);
+    std::fs::write(images.join("all.csv"), table("image")).unwrap();
+    train(&b, &["data_config.dataset=csv", "data_config.data_path=mine/images/all.csv"]).refused(&[
+        "call the table metadata.csv and this column file_name",
+        "data_config.data_path=mine/images",
+    ]);
+}
+
+#[test]
+fn caption_files_are_found_in_capital_letters() {
+    let b = Bench::new();
+    let picture = include_bytes!("../../data/tests/cases/03_alpha_palette_grey/grey_L.png");
+    std::fs::create_dir(b.path("mine")).unwrap();
+    for (i, ending) in ["txt", "TXT", "Txt", "TXT"].iter().enumerate() {
+        std::fs::write(b.path("mine").join(format!("{i}.png")), picture).unwrap();
+        std::fs::write(b.path("mine").join(format!("{i}.{ending}")), format!("picture {i}")).unwrap();
+    }
+    train(&b, &["data_config.dataset=folder", "data_config.data_path=mine"])
+        .done()
+        .mentions(&["(4 pictures)"]);
+}

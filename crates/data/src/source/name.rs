@@ -1,6 +1,6 @@
 //! Names of files as tables and metadata write them, made safe.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// A name within a folder.
 #[derive(Debug, PartialEq, Eq)]
@@ -11,8 +11,49 @@ pub(crate) enum Name {
     Outside(PathBuf),
 }
 
+/// A folder that names are relative to.
+#[derive(Debug)]
+pub(crate) struct Root {
+    /// Its absolute paths: as it was given, and with links followed.
+    paths: Vec<PathBuf>,
+}
+
+impl Root {
+    /// Of `folder`.
+    pub(crate) fn new(folder: &Path) -> Self {
+        let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
+        let paths = [std::path::absolute(folder), folder.canonicalize()];
+        Self { paths: paths.into_iter().flatten().collect() }
+    }
+
+    /// Reads a name. An absolute path is in the folder if it is below it as written, or once links are followed.
+    pub(crate) fn name(&self, raw: &str) -> Name {
+        let relative = name(raw);
+        let Name::Outside(written) = &relative else { return relative };
+        if !written.is_absolute() {
+            return relative;
+        }
+        let below =
+            |path: &Path| self.paths.iter().find_map(|root| Some(path.strip_prefix(root).ok()?.to_owned()));
+        let below = below(written).or_else(|| below(&written.canonicalize().ok()?));
+        match below.as_ref().and_then(|rest| rest.to_str()).map(name) {
+            Some(Name::Inside(rest)) => Name::Inside(rest),
+            _ => relative,
+        }
+    }
+}
+
+/// What to do about a name that leads out of `folder`, for a message.
+pub(crate) fn leads_out(name: &Path, folder: &Path) -> String {
+    format!(
+        "`{}` leads out of {}: put the picture below that folder, or the table into a folder above both",
+        name.display(),
+        folder.display()
+    )
+}
+
 /// Reads a name. `\` divides as `/` does: metadata made on Windows has it.
-pub(crate) fn name(raw: &str) -> Name {
+fn name(raw: &str) -> Name {
     let text = raw.trim().replace('\\', "/");
     let mut bytes = text.bytes();
     let drive = matches!((bytes.next(), bytes.next()), (Some(b'a'..=b'z' | b'A'..=b'Z'), Some(b':')));
@@ -58,6 +99,32 @@ mod tests {
             "..\\x",
         ] {
             assert!(matches!(name(raw), Name::Outside(_)), "{raw:?}");
+        }
+    }
+
+    #[test]
+    fn absolute_names_inside_are_taken() {
+        let dir = tempfile::tempdir().unwrap();
+        let base = dir.path().join("set");
+        std::fs::create_dir_all(base.join("b")).unwrap();
+        std::fs::write(base.join("b/a.jpg"), "").unwrap();
+        std::fs::write(dir.path().join("c.jpg"), "").unwrap();
+        let root = Root::new(&base);
+        let of = |name: &str| root.name(&base.join(name).display().to_string());
+        assert_eq!(of("b/a.jpg"), Name::Inside("b/a.jpg".into()));
+        assert_eq!(of("none.jpg"), Name::Inside("none.jpg".into()));
+        assert_eq!(of("b/../b/a.jpg"), Name::Inside("b/a.jpg".into()));
+        assert_eq!(root.name("b/a.jpg"), Name::Inside("b/a.jpg".into()));
+        for outside in ["../c.jpg", "b/../../c.jpg", "../set2/a.jpg", "../none/a.jpg"] {
+            assert!(matches!(of(outside), Name::Outside(_)), "{outside}");
+        }
+        #[cfg(unix)]
+        {
+            let link = dir.path().join("link");
+            std::os::unix::fs::symlink(&base, &link).unwrap();
+            let inside = Name::Inside("b/a.jpg".into());
+            assert_eq!(root.name(&link.join("b/a.jpg").display().to_string()), inside);
+            assert_eq!(Root::new(&link).name(&base.join("b/a.jpg").display().to_string()), inside);
         }
     }
 }

@@ -5,6 +5,7 @@
 use std::path::{Path, PathBuf};
 
 use super::fingerprint::Fingerprint;
+use super::folder::beside::file_of as caption_file;
 use super::folder::walk::walk;
 use super::picture::Picture;
 use super::{BadSample, Sample, Source, SourceError};
@@ -47,7 +48,7 @@ impl Pictures {
         let metadata = ["metadata.csv", "metadata.jsonl"];
         let here = metadata.iter().any(|name| folder.join(name).exists());
         here || walk(folder).is_ok_and(|found| {
-            let beside = |name: &PathBuf| folder.join(name).with_extension("txt").exists();
+            let beside = |name: &PathBuf| caption_file(&folder.join(name)).exists();
             !found.deeper.is_empty() || found.pictures.iter().any(beside)
         })
     }

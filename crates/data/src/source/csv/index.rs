@@ -1,6 +1,9 @@
 //! What is kept of the one pass over a table: where each record is, and how long its caption.
 
-use super::{Columns, paths};
+use std::path::Path;
+
+use super::Columns;
+use super::paths::Names;
 use crate::source::fingerprint::Fingerprint;
 use crate::source::table::{Record, Table};
 use crate::source::{SourceError, clean_caption};
@@ -30,15 +33,14 @@ impl Index {
     /// Reads `table` from end to end.
     pub(super) fn build(table: &Table, columns: Columns) -> Result<Self, SourceError> {
         let mut fingerprint = Fingerprint::new("csv");
-        let (mut rows, mut names) = (Vec::new(), Vec::new());
+        let folder = table.path().parent().unwrap_or(Path::new("."));
+        let (mut rows, mut names) = (Vec::new(), Names::new(folder));
         table.records(Some(columns.image), |row, record: &Record<'_>| {
             let raw = table.text(&record.fields[columns.caption]);
             let raw = raw.map_err(|found| table.record_error(row, record.line, found))?;
             let caption = clean_caption(&raw);
             let image = &record.fields[columns.image];
-            if row < paths::LOOKED_AT {
-                names.push(paths::file_name(image));
-            }
+            names.look(row, image, folder);
             fingerprint.field(image);
             fingerprint.field(caption.as_bytes());
             let caption_chars = u32::try_from(caption.chars().count()).unwrap_or(u32::MAX);
@@ -46,7 +48,7 @@ impl Index {
             rows.push(Entry { offset, length, line, caption_chars });
             Ok(())
         })?;
-        paths::refuse(table, columns, &names)?;
+        names.refuse(table, columns, rows.len())?;
         Ok(Self { rows, fingerprint: fingerprint.value() })
     }
 }

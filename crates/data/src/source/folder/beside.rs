@@ -1,4 +1,4 @@
-//! Captions in `.txt` files: `cat.txt` beside `cat.jpg`.
+//! Captions in `.txt` files: `cat.txt` (or `cat.TXT`) beside `cat.jpg`.
 
 use std::fs::File;
 use std::io::{ErrorKind, Read};
@@ -17,7 +17,7 @@ const MAX_BYTES: u64 = 1 << 20;
 pub(super) fn read(folder: &Path, pictures: &[PathBuf], options: &TextOptions) -> Result<Items, SourceError> {
     let mut items = Items::default();
     for name in pictures {
-        match caption(&folder.join(name).with_extension("txt"), options.encoding) {
+        match caption(&file_of(&folder.join(name)), options.encoding) {
             Caption::None => continue,
             Caption::Text(text) => items.captions.push([text]),
             Caption::Bad(reason, found) => items.captions.push_bad(reason, found),
@@ -25,6 +25,13 @@ pub(super) fn read(folder: &Path, pictures: &[PathBuf], options: &TextOptions) -
         items.pictures.push(Item { name: name.clone(), outside: false, line: None });
     }
     Ok(items)
+}
+
+/// The file with the caption of `picture`: the first of these that is there, else the usual one.
+pub(in crate::source) fn file_of(picture: &Path) -> PathBuf {
+    let endings = ["txt", "TXT", "Txt", "TXt", "tXT", "txT", "tXt", "TxT"];
+    let mut files = endings.map(|ending| picture.with_extension(ending)).into_iter();
+    files.find(|file| file.symlink_metadata().is_ok()).unwrap_or_else(|| picture.with_extension("txt"))
 }
 
 enum Caption {

@@ -11,7 +11,7 @@ use super::items::{Item, Items};
 use super::layout::Scope;
 use crate::source::SourceError;
 use crate::source::TextOptions;
-use crate::source::name::{Name, name};
+use crate::source::name::{Name, Root};
 use crate::source::standin::{self, Wanted};
 use crate::source::table::{Table, Wish};
 
@@ -20,7 +20,12 @@ const MAX_LINE: u64 = 1 << 24;
 
 /// Reads the metadata of a scope.
 pub(super) fn read(path: &Path, scope: &Scope, options: &TextOptions) -> Result<Items, SourceError> {
-    let mut rows = Rows { under: scope.under.as_deref(), ..Rows::default() };
+    let mut rows = Rows {
+        root: Root::new(&scope.base),
+        under: scope.under.as_deref(),
+        pictures: Vec::new(),
+        places: HashMap::new(),
+    };
     let note = if path.extension().is_some_and(|e| e == "csv") {
         table(path, options, &mut rows)?
     } else {
@@ -42,8 +47,8 @@ pub(super) fn read(path: &Path, scope: &Scope, options: &TextOptions) -> Result<
 const NAMELESS: &str = "the row names no picture: its file name is missing or empty";
 
 /// Pictures in the order in which they are first named; a row that names none stands alone.
-#[derive(Default)]
 struct Rows<'a> {
+    root: Root,
     under: Option<&'a str>,
     pictures: Vec<(Item, Vec<String>)>,
     places: HashMap<PathBuf, usize>,
@@ -51,7 +56,7 @@ struct Rows<'a> {
 
 impl Rows<'_> {
     fn push(&mut self, raw: &str, line: u64, captions: Vec<String>) {
-        let (name, outside) = match name(raw) {
+        let (name, outside) = match self.root.name(raw) {
             Name::Inside(name) => (name, false),
             Name::Outside(name) => (name, true),
         };

@@ -4,7 +4,7 @@
 //! Captions are read when the folder is opened; pictures are looked at one by one, when their row is read. A
 //! name that leads out of the folder is never opened.
 
-mod beside;
+pub(super) mod beside;
 mod items;
 mod layout;
 mod metadata;
@@ -14,6 +14,7 @@ use std::path::{Path, PathBuf};
 
 use super::fingerprint::Fingerprint;
 use super::groups::{Captions, Groups};
+use super::name::leads_out;
 use super::picture::Picture;
 use super::splits::SplitNames;
 use super::{BadSample, Sample, Source, SourceError, TextOptions};
@@ -89,10 +90,7 @@ impl Folder {
         let item = self.pictures.get(self.captions.picture_of(row)).filter(|_| row < self.len());
         match item {
             Some(Item { name, outside: false, .. }) => Ok(self.base.join(name)),
-            Some(Item { name, .. }) => {
-                let detail = format!("`{}` leads out of {}", name.display(), self.base.display());
-                Err(self.bad(row, "outside_folder", detail))
-            }
+            Some(Item { name, .. }) => Err(self.bad(row, "outside_folder", leads_out(name, &self.base))),
             None => Err(self.bad(row, "read_error", format!("the source has {}", count(self.len(), "row")))),
         }
     }

@@ -23,7 +23,7 @@ use std::path::{Path, PathBuf};
 
 use super::fingerprint::Fingerprint;
 use super::groups::{Captions, Groups};
-use super::name::{Name, name};
+use super::name::{Name, Root, leads_out};
 use super::picture::{Picture, reject};
 use super::splits::SplitNames;
 use super::{BadSample, Sample, Source, SourceError, base64};
@@ -191,12 +191,9 @@ impl Shard {
     /// A picture file named in the table, which must lie below the table's folder.
     fn beside(&self, path: &str) -> Result<Picture<'static>, Reject> {
         let folder = self.path.parent().unwrap_or(Path::new("."));
-        match name(path) {
+        match Root::new(folder).name(path) {
             Name::Inside(name) => Ok(Picture::File(folder.join(name))),
-            Name::Outside(name) => {
-                let detail = format!("`{}` leads out of {}", name.display(), folder.display());
-                Err(reject("outside_folder", detail))
-            }
+            Name::Outside(name) => Err(reject("outside_folder", leads_out(&name, folder))),
         }
     }
 }
