@@ -38,7 +38,9 @@ const CHECKS: &[Check] = &[
     (&["data_config.padding", "data_config.max_seq_length"], padding),
     (&["data_config.data_path", "data_config.dataset"], data_path),
     (&["data_config.revision", "data_config.dataset"], revision),
+    (&["data_config.delimiter"], |c| c.data.divider().err()),
     (&["data_config.delimiter", "data_config.dataset"], delimiter),
+    (&["data_config.encoding"], |c| Encoding::named(&c.data.encoding).err()),
     (&["data_config.encoding", "data_config.dataset"], encoding),
     (&["data_config.val_split", "data_config.train_split", "data_config.dataset"], splits),
     (&["trainer_config.snapshot_dir"], snapshot_dir),
@@ -103,10 +105,7 @@ fn revision(config: &Config) -> Option<String> {
 
 fn delimiter(config: &Config) -> Option<String> {
     let data = &config.data;
-    data.delimiter.as_ref()?;
-    if let Err(why) = data.divider() {
-        return Some(why);
-    }
+    data.delimiter.as_ref().filter(|_| data.divider().is_ok())?;
     let table = matches!(data.dataset, Dataset::Csv | Dataset::Tsv | Dataset::Folder);
     (!table).then(|| {
         format!("delimiter is set, but dataset {} has no table of text: leave it null", data.dataset)
@@ -115,10 +114,7 @@ fn delimiter(config: &Config) -> Option<String> {
 
 fn encoding(config: &Config) -> Option<String> {
     let data = &config.data;
-    let encoding = match Encoding::named(&data.encoding) {
-        Ok(encoding) => encoding,
-        Err(why) => return Some(why),
-    };
+    let encoding = Encoding::named(&data.encoding).ok()?;
     let text = matches!(data.dataset, Dataset::Csv | Dataset::Tsv | Dataset::Folder);
     (!text && encoding != Encoding::UTF_8)
         .then(|| format!("encoding is {}, but dataset {} reads no text file", data.encoding, data.dataset))
