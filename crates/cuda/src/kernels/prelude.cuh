@@ -8,6 +8,7 @@ typedef unsigned char u8;
 typedef unsigned short u16;
 typedef unsigned int u32;
 typedef unsigned long long u64;
+typedef long long i64;
 
 #define FULL_WARP 0xffffffffu
 #define INF __int_as_float(0x7f800000)
@@ -158,6 +159,15 @@ __device__ __forceinline__ void cp_async_commit() { asm volatile("cp.async.commi
 // Waits until at most PENDING of this thread's groups are under way. A barrier must follow before others read.
 template <int PENDING> __device__ __forceinline__ void cp_async_wait() {
     asm volatile("cp.async.wait_group %0;" ::"n"(PENDING) : "memory");
+}
+
+// Asks for the line at `p` to be brought to L2.
+__device__ __forceinline__ void prefetch_l2(const void* p) { asm volatile("prefetch.global.L2 [%0];" ::"l"(p)); }
+// Number of multiprocessors (or a little more).
+__device__ __forceinline__ u32 multiprocessors() {
+    u32 n;
+    asm("mov.u32 %0, %%nsmid;" : "=r"(n));
+    return n;
 }
 
 // ---- matrix fragments --------------------------------------------------------------------------------------------------

@@ -5,60 +5,76 @@
 // ds = P (m (do v) - r delta), dk = SCALE / r sum(ds q), dq = SCALE / r sum(ds k). The factors 1 / r are left to the end.
 #pragma once
 
-// What a lane needs of the 4 queries of its columns: the logarithm of the sum of exponentials in units of log 2
-// (infinity for rows beyond TQ, whose weights are then 0) and r delta.
+// What shared memory holds of the queries of a tile: the logarithm of the sum of exponentials in units of log 2 (infinity
+// for rows beyond TQ, whose weights are then 0), and -r delta, each pair of queries twice: a lane's initial accumulator.
 struct Stats {
-    float2 top[2], delta[2];
+    float *top, *rest;
+    __device__ __forceinline__ void set(int row, float lse, float delta, bool inside) const {
+        top[row] = inside ? lse * LOG2E : INF;
+        float x = inside ? -Decisions::rate() * delta : 0.0f;
+        rest[row / 2 * 4 + row % 2] = x;
+        rest[row / 2 * 4 + row % 2 + 2] = x;
+    }
 };
 
-__device__ __forceinline__ Stats load_stats(const float* top, const float* delta, int lane) {
-    Stats s;
-#pragma unroll
-    for (int n = 0; n < 2; n++) {
-        s.top[n] = *(const float2*)(top + n * 8 + lane % 4 * 2);
-        s.delta[n] = *(const float2*)(delta + n * 8 + lane % 4 * 2);
-    }
-    return s;
-}
-
-// From scores s = k q and dp = v do (before), the weights that dropout leaves and the score gradients, as a fragments.
+// From scores s = k q and dp = v do - r delta, the weights that dropout leaves (in s) and the score gradients (in dp).
 template <bool MASKED>
-__device__ __forceinline__ void weigh(float (&s)[2][4], float (&dp)[2][4], u32 (&p)[4], u32 (&ds)[4], const Stats& stats, int key,
-                                      int query, int valid, const Decisions& drop, int lane) {
-    uint4 words = drop.tile(query / 16, key / 16, lane);
+__device__ __forceinline__ void weigh(float (&s)[2][4], float (&dp)[2][4], const Stats& stats, int key, int query, int valid,
+                                      uint4 words, int lane) {
 #if DROPOUT
     // Drawn with queries down: an 8 x 8 block of 16-bit decisions is transposed like a matrix.
     words.x = transpose8(words.x), words.y = transpose8(words.y), words.z = transpose8(words.z), words.w = transpose8(words.w);
 #endif
 #pragma unroll
-    for (int n = 0; n < 8; n++) {
-        int along = n / 4, down = n % 4 / 2, odd = n % 2;
-        float top = odd ? stats.top[along].y : stats.top[along].x, delta = odd ? stats.delta[along].y : stats.delta[along].x;
-        float weight = exp2_quick(fmaf(s[along][n % 4], FACTOR, -top));
-        if (MASKED) {
-            int j = key + down * 8 + lane / 4, i = query + along * 8 + lane % 4 * 2 + odd;
-            if (j >= visible(i, valid)) weight = 0;
+    for (int along = 0; along < 2; along++) {
+        float2 top = *(const float2*)(stats.top + along * 8 + lane % 4 * 2);
+        float2 rest = *(const float2*)(stats.rest + along * 16 + lane % 4 * 4);
+#pragma unroll
+        for (int n = 0; n < 4; n++) {
+            int down = n / 2, odd = n % 2;
+            float weight = exp2_quick(fmaf(s[along][n], FACTOR, odd ? -top.y : -top.x));
+            if (MASKED) {
+                int j = key + down * 8 + lane / 4, i = query + along * 8 + lane % 4 * 2 + odd;
+                if (j >= visible(i, valid)) weight = 0;
+            }
+            Decisions::drop_gradient(dp[along][n], weight, odd ? rest.y : rest.x, word_of(words, down * 2 + along), odd);
+            s[along][n] = weight;
         }
-        bool keeps = Decisions::keeps(word_of(words, down * 2 + along), odd);
-        dp[along][n % 4] = weight * ((keeps ? dp[along][n % 4] : 0.0f) - delta);
-        s[along][n % 4] = keeps ? weight : 0.0f;
     }
-    pack_a(p, s);
-    pack_a(ds, dp);
 }
 
-// Adds a tile of queries to dk and dv of 16 keys, whose fragments are `ka` and `va`; gives the score gradients.
-template <bool MASKED>
-__device__ __forceinline__ void add_tile(float (&dk)[COLS][4], float (&dv)[COLS][4], u32 (&ds)[4], const u32 (&ka)[STEPS][4],
-                                         const u32 (&va)[STEPS][4], const T* q, const T* dy, const Stats& stats, int key, int query,
-                                         int valid, const Decisions& drop, int lane) {
-    float s[2][4] = {}, dp[2][4] = {};
-    product(s, ka, q, lane);
-    product(dp, va, dy, lane);
-    u32 p[4];
-    weigh<MASKED>(s, dp, p, ds, stats, key, query, valid, drop, lane);
-    spread(dv, p, dy, lane);
-    spread(dk, ds, q, lane);
+// Adds N tiles of queries, one below the other, to dk and dv of 16 keys, whose fragments are `ka` and `va`; gives the score
+// gradients. Several tiles at once keep more independent instructions under way.
+template <int N, bool MASKED>
+__device__ __forceinline__ void add_tiles(float (&dk)[COLS][4], float (&dv)[COLS][4], u32 (&ds)[N][PACKED], const u32 (&ka)[STEPS][4],
+                                          const u32 (&va)[STEPS][4], const T* q, const T* dy, const Stats& stats, int key, int query,
+                                          int valid, const Decisions& drop, int lane) {
+    float s[N][2][4] = {}, dp[N][2][4];
+    uint4 words[N];
+#pragma unroll
+    for (int n = 0; n < N; n++) {
+        words[n] = drop.tile(query / 16 + n, key / 16, lane);
+        product(s[n], ka, q + n * 16 * ROW, lane);
+#pragma unroll
+        for (int along = 0; along < 2; along++) {
+            float4 rest = *(const float4*)(stats.rest + n * 32 + along * 16 + lane % 4 * 4);
+            dp[n][along][0] = rest.x, dp[n][along][1] = rest.y, dp[n][along][2] = rest.z, dp[n][along][3] = rest.w;
+        }
+        product(dp[n], va, dy + n * 16 * ROW, lane);
+    }
+#pragma unroll
+    for (int n = 0; n < N; n++) {
+        Stats of = {stats.top + n * 16, stats.rest + n * 32};
+        weigh<MASKED>(s[n], dp[n], of, key, query + n * 16, valid, words[n], lane);
+    }
+#pragma unroll
+    for (int n = 0; n < N; n++) {
+        u32 p[PACKED];
+        pack_a(p, s[n]);
+        pack_a(ds[n], dp[n]);
+        spread(dv, p, dy + n * 16 * ROW, lane);
+        spread(dk, ds[n], q + n * 16 * ROW, lane);
+    }
 }
 
 // True if every query of the tile sees every key of the tile.

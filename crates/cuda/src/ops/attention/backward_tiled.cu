@@ -1,9 +1,9 @@
-// attention_grad on tensor cores for any T and any grouping, in two launches after attention_backward_delta.
+// attention_grad on tensor cores (float: rounded to TF32) for any T and any grouping, in two launches after attention_backward_delta.
 //
 // attention_backward_keys: a warp owns 16 keys, a block 16 WARPS; queries and do stream through two buffers, for every query
-// head of the group. Grid (ceil(TK / (16 WARPS)), G, B). Shared memory: 8 ROW BLOCK (+ 4 ROW 16 WARPS if HEAD > 64) + 16 BLOCK.
+// head of the group. Grid (ceil(TK / (16 WARPS)), G, B). Shared memory: 4 ROW BLOCK elements, 24 BLOCK bytes.
 // attention_backward_queries: a warp owns 16 queries, keys and values stream. Grid (ceil(TQ / (16 WARPS)), H, B). Shared
-// memory: 8 ROW BLOCK.
+// memory: 4 ROW BLOCK elements.
 // Threads 32 WARPS. BLOCK is a multiple of 16. `delta` is the workspace that attention_backward_delta filled.
 
 constexpr int TILES = BLOCK / 16, STAGE = BLOCK * ROW;
@@ -19,7 +19,7 @@ attention_backward_keys(const T* __restrict__ q, const T* __restrict__ k, const 
     v += size_t(sample) * V_SB + group * V_SH;
     int valid = VALID_KEYS(sample);
     T *qs = (T*)memory, *dys = qs + 2 * STAGE;
-    float *tops = (float*)(dys + 2 * STAGE), *deltas = tops + 2 * BLOCK;
+    float *tops = (float*)(dys + 2 * STAGE), *rests = tops + 2 * BLOCK;
     int first = blockIdx.x * WARPS * 16, key = first + warp * 16;
     // Blocks of queries that see this block's first key.
     constexpr int BLOCKS = (TQ + BLOCK - 1) / BLOCK;
@@ -37,8 +37,8 @@ attention_backward_keys(const T* __restrict__ q, const T* __restrict__ k, const 
         size_t at = (size_t(sample) * H + head) * TQ;
         for (int n = threadIdx.x; n < BLOCK; n += THREADS) {
             bool inside = row + n < TQ;
-            tops[stage * BLOCK + n] = inside ? lse[at + row + n] * LOG2E : INF;
-            deltas[stage * BLOCK + n] = inside ? delta[at + row + n] * Decisions::rate() : 0.0f;
+            Stats of = {tops + stage * BLOCK, rests + stage * 2 * BLOCK};
+            of.set(n, inside ? lse[at + row + n] : 0.0f, inside ? delta[at + row + n] : 0.0f, inside);
         }
     };
     int turns = count * GROUP;
@@ -49,20 +49,23 @@ attention_backward_keys(const T* __restrict__ q, const T* __restrict__ k, const 
         if (turn + 1 < turns) start(turn + 1);
         cp_async_commit();
         cp_async_wait<1>();
+        int stage = turn % 2;
+        settle(qs + stage * STAGE, BLOCK);
+        settle(dys + stage * STAGE, BLOCK);
         __syncthreads();
-        int stage = turn % 2, row = (from + turn % count) * BLOCK;
+        int row = (from + turn % count) * BLOCK;
         Decisions drop = DROPOUT_OF(sample, group * GROUP + turn / count);
 #pragma unroll 1
         for (int n = 0; n < TILES; n++) {
             int query = row + n * 16;
             if (query >= TQ || key >= visible(query + 15, valid)) continue;
-            u32 ds[4];
-            Stats stats = load_stats(tops + stage * BLOCK + n * 16, deltas + stage * BLOCK + n * 16, lane);
+            u32 ds[1][PACKED];
+            Stats stats = {tops + stage * BLOCK + n * 16, rests + stage * 2 * BLOCK + n * 32};
             const T *qt = qs + stage * STAGE + n * 16 * ROW, *dyt = dys + stage * STAGE + n * 16 * ROW;
             if (sees_all(query, key, valid))
-                add_tile<false>(dks, dvs, ds, ka, va, qt, dyt, stats, key, query, valid, drop, lane);
+                add_tiles<1, false>(dks, dvs, ds, ka, va, qt, dyt, stats, key, query, valid, drop, lane);
             else
-                add_tile<true>(dks, dvs, ds, ka, va, qt, dyt, stats, key, query, valid, drop, lane);
+                add_tiles<1, true>(dks, dvs, ds, ka, va, qt, dyt, stats, key, query, valid, drop, lane);
         }
         __syncthreads();
     }
@@ -74,10 +77,12 @@ attention_backward_keys(const T* __restrict__ q, const T* __restrict__ k, const 
 // A tile of keys: with queries down, dq += ds k.
 template <bool MASKED>
 __device__ __forceinline__ void add_keys(float (&dq)[COLS][4], const u32 (&qa)[STEPS][4], const u32 (&dya)[STEPS][4], const T* k,
-                                         const T* v, const float (&top)[2], const float (&delta)[2], int query, int key, int valid,
+                                         const T* v, const float (&top)[2], const float (&rest)[2], int query, int key, int valid,
                                          const Decisions& drop, int lane) {
     uint4 words = drop.tile(query / 16, key / 16, lane);
-    float s[2][4] = {}, dp[2][4] = {};
+    float s[2][4] = {}, dp[2][4];
+#pragma unroll
+    for (int n = 0; n < 8; n++) dp[n / 4][n % 4] = rest[n % 4 / 2];
     product(s, qa, k, lane);
     product(dp, dya, v, lane);
 #pragma unroll
@@ -85,10 +90,9 @@ __device__ __forceinline__ void add_keys(float (&dq)[COLS][4], const u32 (&qa)[S
         int along = n / 4, down = n % 4 / 2, odd = n % 2;
         float weight = exp2_quick(fmaf(s[along][n % 4], FACTOR, -top[down]));
         if (MASKED && key + along * 8 + lane % 4 * 2 + odd >= visible(query + down * 8 + lane / 4, valid)) weight = 0;
-        bool keeps = Decisions::keeps(word_of(words, along * 2 + down), odd);
-        dp[along][n % 4] = weight * ((keeps ? dp[along][n % 4] : 0.0f) - delta[down]);
+        Decisions::drop_gradient(dp[along][n % 4], weight, rest[down], word_of(words, along * 2 + down), odd);
     }
-    u32 ds[4];
+    u32 ds[PACKED];
     pack_a(ds, dp);
     spread(dq, ds, k, lane);
 }
@@ -106,7 +110,7 @@ attention_backward_queries(const T* __restrict__ q, const T* __restrict__ k, con
     T *ks = (T*)memory, *vs = ks + 2 * STAGE;
     // The longest rows first: the short ones fill the gaps at the end.
     int first = (CAUSAL ? gridDim.x - 1 - blockIdx.x : blockIdx.x) * WARPS * 16, query = first + warp * 16;
-    float dqs[COLS][4] = {}, top[2], deltas[2];
+    float dqs[COLS][4] = {}, top[2], rests[2];
     u32 qa[STEPS][4], dya[STEPS][4];
     load_rows(qa, q + size_t(sample) * Q_SB + head * Q_SH, Q_ST, query, TQ, lane);
     load_rows(dya, dy + size_t(sample) * DO_SB + head * DO_SH, DO_ST, query, TQ, lane);
@@ -115,7 +119,7 @@ attention_backward_queries(const T* __restrict__ q, const T* __restrict__ k, con
         int row = query + lane / 4 + half * 8;
         size_t at = (size_t(sample) * H + head) * TQ + row;
         top[half] = row < TQ ? lse[at] * LOG2E : INF;
-        deltas[half] = row < TQ ? delta[at] * Decisions::rate() : 0.0f;
+        rests[half] = row < TQ ? -Decisions::rate() * delta[at] : 0.0f;
     }
     int blocks = (visible(first + WARPS * 16 - 1, valid) + BLOCK - 1) / BLOCK;
     auto start = [&](int block) {
@@ -129,15 +133,17 @@ attention_backward_queries(const T* __restrict__ q, const T* __restrict__ k, con
         if (block + 1 < blocks) start(block + 1);
         cp_async_commit();
         cp_async_wait<1>();
+        settle(ks + block % 2 * STAGE, BLOCK);
+        settle(vs + block % 2 * STAGE, BLOCK);
         __syncthreads();
 #pragma unroll 1
         for (int n = 0; n < TILES; n++) {
             int key = block * BLOCK + n * 16, at = block % 2 * STAGE + n * 16 * ROW;
             if (key >= visible(query + 15, valid)) break;
             if (sees_all(query, key, valid))
-                add_keys<false>(dqs, qa, dya, ks + at, vs + at, top, deltas, query, key, valid, drop, lane);
+                add_keys<false>(dqs, qa, dya, ks + at, vs + at, top, rests, query, key, valid, drop, lane);
             else
-                add_keys<true>(dqs, qa, dya, ks + at, vs + at, top, deltas, query, key, valid, drop, lane);
+                add_keys<true>(dqs, qa, dya, ks + at, vs + at, top, rests, query, key, valid, drop, lane);
         }
         __syncthreads();
     }

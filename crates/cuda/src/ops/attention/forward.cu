@@ -1,14 +1,14 @@
-// attention on tensor cores (T is bf16 or f16): o, and the logarithm of each row's sum of exponentials.
+// attention on tensor cores (float: rounded to TF32): o, and the logarithm of each row's sum of exponentials.
 //
 // A warp owns 16 queries and walks over tiles of 16 keys: scores (mma), softmax in registers, dropout by one Philox call a
-// lane and tile, weights rounded to T, times values (mma). The reference maximum of a row is moved only when a score
-// exceeds it by 2^SLACK, so that almost no tile pays for rescaling; sums and weights stay below 2^SLACK times the keys.
-// WHOLE 1: all keys and values of a (sample, head) lie in shared memory, a warp takes several tiles of queries:
-//   grid (1, H, B). WHOLE 0: blocks of BLOCK keys stream through two buffers, a warp takes one tile:
-//   grid (ceil(TQ / (16 WARPS)), H, B). Threads 32 WARPS.
-// Dynamic shared memory: 4 ROW bytes times (WHOLE ? 16 KEY_TILES : 2 BLOCK).
+// lane and tile, weights rounded to T, times values (mma). The reference maximum of a row moves only when a tile's weights
+// exceed CEILING, so that almost no tile pays for a maximum or for rescaling; weights stay below CEILING.
+// WHOLE 1: all keys and values of HEADS heads of a sample lie in shared memory; a warp that has done a tile of queries takes
+//   the next one, the longest first (the results do not depend on who does what): grid (1, H / HEADS, B). WHOLE 0: blocks of
+//   BLOCK keys stream through two buffers, a warp takes 16 queries: grid (ceil(TQ / (16 WARPS)), H, B). Threads 32 WARPS.
+// Dynamic shared memory: 2 ROW elements times (WHOLE ? 16 KEY_TILES HEADS : 2 BLOCK).
 
-constexpr float SLACK = 6.0f;
+constexpr float CEILING = 256.0f;
 
 // 16 queries on their way.
 struct Queries {
@@ -21,10 +21,32 @@ struct Queries {
 // The larger score once FACTOR is applied.
 __device__ __forceinline__ float outer(float a, float b) { return FACTOR < 0 ? fminf(a, b) : fmaxf(a, b); }
 
+// Moves the reference maxima up to the true ones and rescales what was summed.
+__device__ __forceinline__ void raise(Queries& w, const float (&s)[2][4]) {
+#pragma unroll
+    for (int half = 0; half < 2; half++) {
+        int n = 2 * half;
+        float top = warp_max<4>(FACTOR * outer(outer(s[0][n], s[0][n + 1]), outer(s[1][n], s[1][n + 1])));
+        float old = w.top[half];
+        w.top[half] = fmaxf(old, top);
+        float shrink = exp2_quick(old - w.top[half]);
+        w.sum[half] *= shrink;
+#pragma unroll
+        for (int c = 0; c < COLS; c++) w.o[c][n] *= shrink, w.o[c][n + 1] *= shrink;
+    }
+}
+
+// Weights of a tile of scores, and their sums by row.
+__device__ __forceinline__ float2 weights(float (&p)[2][4], const float (&s)[2][4], const Queries& w) {
+#pragma unroll
+    for (int n = 0; n < 8; n++) p[n / 4][n % 4] = exp2_quick(fmaf(s[n / 4][n % 4], FACTOR, -w.top[n % 4 / 2]));
+    return make_float2((p[0][0] + p[0][1]) + (p[1][0] + p[1][1]), (p[0][2] + p[0][3]) + (p[1][2] + p[1][3]));
+}
+
 template <bool MASKED>
 __device__ __forceinline__ void attend(Queries& w, const T* keys, const T* values, int tile, const Decisions& drop, int lane) {
     uint4 words = drop.tile(w.first / 16, tile, lane);
-    float s[2][4] = {};
+    float s[2][4] = {}, p[2][4];
     product(s, w.q, keys, lane);
     if (MASKED) {
 #pragma unroll
@@ -33,35 +55,24 @@ __device__ __forceinline__ void attend(Queries& w, const T* keys, const T* value
             if (key >= w.limit[n % 4 / 2]) s[n / 4][n % 4] = HIDDEN;
         }
     }
-    float up = FACTOR * outer(outer(s[0][0], s[0][1]), outer(s[1][0], s[1][1]));
-    float down = FACTOR * outer(outer(s[0][2], s[0][3]), outer(s[1][2], s[1][3]));
-    if (__any_sync(FULL_WARP, up > w.top[0] + SLACK || down > w.top[1] + SLACK)) {
-        float old[2] = {w.top[0], w.top[1]};
-        w.top[0] = fmaxf(old[0], warp_max<4>(up));
-        w.top[1] = fmaxf(old[1], warp_max<4>(down));
-#pragma unroll
-        for (int half = 0; half < 2; half++) {
-            float shrink = exp2_quick(old[half] - w.top[half]);
-            w.sum[half] *= shrink;
-#pragma unroll
-            for (int n = 0; n < COLS; n++) w.o[n][2 * half] *= shrink, w.o[n][2 * half + 1] *= shrink;
-        }
+    float2 sums = weights(p, s, w);
+    pin(words);
+    if (__any_sync(FULL_WARP, !(fmaxf(sums.x, sums.y) <= CEILING))) {
+        raise(w, s);
+        sums = weights(p, s, w);
     }
+    w.sum[0] += sums.x;
+    w.sum[1] += sums.y;
 #pragma unroll
-    for (int n = 0; n < 8; n++) {
-        float& p = s[n / 4][n % 4];
-        p = exp2_quick(fmaf(p, FACTOR, -w.top[n % 4 / 2]));
-        w.sum[n % 4 / 2] += p;
-        p = Decisions::keeps(word_of(words, n / 4 * 2 + n % 4 / 2), n % 2) ? p : 0.0f;
-    }
-    u32 a[4];
-    pack_a(a, s);
+    for (int n = 0; n < 8; n++) Decisions::drop(p[n / 4][n % 4], word_of(words, n / 4 * 2 + n % 4 / 2), n % 2);
+    u32 a[PACKED];
+    pack_a(a, p);
     spread(w.o, a, values, lane);
 }
 
-__device__ __forceinline__ void begin(Queries& w, const T* q, int tile, int valid, int lane) {
+// Makes `w` ready for a tile of queries, but for w.q.
+__device__ __forceinline__ void begin(Queries& w, int tile, int valid, int lane) {
     w.first = tile * 16;
-    load_rows(w.q, q, Q_ST, w.first, TQ, lane);
 #pragma unroll
     for (int half = 0; half < 2; half++) {
         w.top[half] = -1e30f;
@@ -102,47 +113,77 @@ __device__ __forceinline__ void finish(Queries& w, T* o, float* lse, int lane) {
     store_rows(o, O_ST, w.first, TQ, w.o, factor[0], factor[1], lane);
 }
 
-#if WHOLE && HEAD <= 16
-#define BLOCKS_AT_ONCE (WARPS < 36 ? 36 / WARPS : 1)
-#else
-#define BLOCKS_AT_ONCE 1
+// Registers for as many blocks at once as 32 warps (TF32: 24) allow.
+#ifndef BLOCKS_AT_ONCE
+#define BLOCKS_AT_ONCE (!WHOLE || HEAD > 16 || WARPS > 16 ? 1 : (sizeof(T) == 2 ? 32 : 24) / WARPS)
 #endif
 
 extern "C" __global__ void __launch_bounds__(WARPS * 32, BLOCKS_AT_ONCE)
 attention_forward(const T* __restrict__ q, const T* __restrict__ k, const T* __restrict__ v EXTRA_PARAMS, T* __restrict__ o,
                   float* __restrict__ lse) {
     extern __shared__ __align__(16) unsigned char memory[];
-    int lane = threadIdx.x % 32, warp = threadIdx.x / 32, head = blockIdx.y, sample = blockIdx.z;
-    q += size_t(sample) * Q_SB + head * Q_SH;
-    k += size_t(sample) * K_SB + head / GROUP * K_SH;
-    v += size_t(sample) * V_SB + head / GROUP * V_SH;
-    o += size_t(sample) * O_SB + head * O_SH;
-    lse += (size_t(sample) * H + head) * TQ;
+    int lane = threadIdx.x % 32, warp = threadIdx.x / 32, sample = blockIdx.z;
+    q += size_t(sample) * Q_SB;
+    k += size_t(sample) * K_SB;
+    v += size_t(sample) * V_SB;
+    o += size_t(sample) * O_SB;
+    lse += size_t(sample) * H * TQ;
     int valid = VALID_KEYS(sample);
-    Decisions drop = DROPOUT_OF(sample, head);
+    Decisions drop = DROPOUT_OF(sample, blockIdx.y);
     Queries w;
-    T* keys = (T*)memory;
 #if WHOLE
-    T* values = keys + KEY_TILES * 16 * ROW;
-    fetch<WARPS * 32>(keys, k, K_ST, 0, KEY_TILES * 16, valid);
-    fetch<WARPS * 32>(values, v, V_ST, 0, KEY_TILES * 16, valid);
+    constexpr int ITEMS = QUERY_TILES * HEADS, ROWS = KEY_TILES * 16;
+    static_assert(WARPS <= ITEMS, "every warp has a tile");
+    // Queries are read an item ahead, where registers allow it.
+    constexpr bool AHEAD = HEAD <= 16;
+    __shared__ int taken;
+    T* keys = (T*)memory;
+    if (threadIdx.x == 0) taken = WARPS;
+    int first = blockIdx.y * HEADS;
+#pragma unroll
+    for (int n = 0; n < HEADS; n++) {
+        fetch<WARPS * 32>(keys + 2 * n * ROWS * ROW, k + (first + n) / GROUP * K_SH, K_ST, 0, ROWS, valid);
+        fetch<WARPS * 32>(keys + (2 * n + 1) * ROWS * ROW, v + (first + n) / GROUP * V_SH, V_ST, 0, ROWS, valid);
+    }
     cp_async_commit();
+    u32 next[STEPS][4];
+    auto read = [&](int item) {
+        load_rows(next, q + (first + item % HEADS) * Q_SH, Q_ST, (QUERY_TILES - 1 - item / HEADS) * 16, TQ, lane);
+    };
+    int item = warp;
+    read(item);
     cp_async_wait<0>();
+#pragma unroll
+    for (int n = 0; n < 2 * HEADS; n++) settle(keys + n * ROWS * ROW, ROWS);
     __syncthreads();
 #pragma unroll 1
-    for (int turn = 0; turn * WARPS < QUERY_TILES; turn++) {
-        int tile = turn_tile(QUERY_TILES, turn, warp);
-        if (tile < 0) continue;
-        begin(w, q, tile, valid, lane);
-        walk(w, keys, values, 0, 0, KEY_TILES, valid, drop, lane);
-        finish(w, o, lse, lane);
+    while (item < ITEMS) {
+        int after = lane == 0 ? atomicAdd(&taken, 1) : 0;
+        after = __shfl_sync(FULL_WARP, after, 0);
+        int part = item % HEADS, head = first + part;
+        begin(w, QUERY_TILES - 1 - item / HEADS, valid, lane);
+#pragma unroll
+        for (int n = 0; n < STEPS; n++)
+#pragma unroll
+            for (int m = 0; m < 4; m++) w.q[n][m] = next[n][m];
+        if (AHEAD && after < ITEMS) read(after);
+        const T* mine = keys + 2 * part * ROWS * ROW;
+        drop.of_head(head);
+        walk(w, mine, mine + ROWS * ROW, 0, 0, KEY_TILES, valid, drop, lane);
+        finish(w, o + head * O_SH, lse + head * TQ, lane);
+        if (!AHEAD && after < ITEMS) read(after);
+        item = after;
     }
 #else
     constexpr int TILES = BLOCK / 16, STAGE = BLOCK * ROW;
-    T* values = keys + 2 * STAGE;
+    int head = blockIdx.y;
+    k += head / GROUP * K_SH;
+    v += head / GROUP * V_SH;
+    T *keys = (T*)memory, *values = keys + 2 * STAGE;
     // The longest rows first: the short ones fill the gaps at the end.
     int first = (CAUSAL ? gridDim.x - 1 - blockIdx.x : blockIdx.x) * WARPS;
-    begin(w, q, first + warp, valid, lane);
+    load_rows(w.q, q + head * Q_SH, Q_ST, (first + warp) * 16, TQ, lane);
+    begin(w, first + warp, valid, lane);
     int blocks = (visible((first + WARPS) * 16 - 1, valid) + BLOCK - 1) / BLOCK;
     auto start = [&](int block) {
         fetch<WARPS * 32>(keys + block % 2 * STAGE, k, K_ST, block * BLOCK, BLOCK, valid);
@@ -155,11 +196,13 @@ attention_forward(const T* __restrict__ q, const T* __restrict__ k, const T* __r
         if (block + 1 < blocks) start(block + 1);
         cp_async_commit();
         cp_async_wait<1>();
-        __syncthreads();
         int base = block * TILES, at = block % 2 * STAGE;
+        settle(keys + at, BLOCK);
+        settle(values + at, BLOCK);
+        __syncthreads();
         walk(w, keys + at, values + at, base, base, base + TILES, valid, drop, lane);
         __syncthreads();
     }
-    finish(w, o, lse, lane);
+    finish(w, o + head * O_SH, lse + head * TQ, lane);
 #endif
 }
