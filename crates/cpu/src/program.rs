@@ -151,12 +151,8 @@ impl CpuProgram {
         if same(&self.plan.state) || self.fits.as_ref().is_some_and(same) {
             return Ok(());
         }
-        let wrong = self.plan.state.iter().find(|&(id, slot)| {
-            let have = || spec.get(id);
-            id.0 as usize >= spec.len() || have().name != slot.name || have().ty != slot.ty
-        });
-        if let Some((id, slot)) = wrong {
-            let message = format!("the state's slot {} is not '{}' {}", id.0, slot.name, slot.ty);
+        if let Some(slot) = self.plan.state.first_missing(spec) {
+            let message = format!("the state has no slot '{}' {} where it should be", slot.name, slot.ty);
             return Err(misuse(&self.plan.name, message));
         }
         self.fits = Some(spec.clone());

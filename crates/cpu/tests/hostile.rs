@@ -1,8 +1,6 @@
 //! Plans and hosts that are wrong are refused with a message, before anything runs.
 
-mod common;
-
-use common::empty;
+use ocelli_testkit::case::empty;
 use ocelli_cpu::CpuExecutor;
 use ocelli_ir::executor::{ExecError, Executor, Need, Program};
 use ocelli_ir::ops::*;
@@ -155,7 +153,7 @@ fn hosts_that_do_not_fit() {
     says(program.run(&mut *state, &[&[0; 60]]), "64 bytes, got 60");
     says(program.output(0).map(drop), "has not run");
     let mut other = executor.new_state(&Arc::new(StateSpec::default()), 0).unwrap();
-    says(program.run(&mut *other, &[&[0; 64]]), "slot 0 is not 'w'");
+    says(program.run(&mut *other, &[&[0; 64]]), "no slot 'w'");
     says(state.write(SlotId(0), &[0; 3]), "holds 64 bytes, got 3");
     says(state.read(SlotId(7)).map(drop), "no slot 7");
     program.run(&mut *state, &[&[0; 64]]).unwrap();

@@ -1,14 +1,12 @@
 //! Shapes at which work is really cut into pieces: against the reference in f64, and on several numbers of
 //! threads to the bit.
 
-mod common;
-
-use common::{Case, Lie};
-use ocelli_cpu::CpuExecutor;
+use ocelli_cpu::{CpuExecutor, CpuTarget};
 use ocelli_ir::dropout::Dropout;
 use ocelli_ir::op::{Fill, Gen, Sample};
 use ocelli_ir::ops::*;
 use ocelli_ir::{Op, TensorType};
+use ocelli_testkit::case::{Case, Lie};
 
 fn normal(shape: &[usize]) -> (TensorType, Fill) {
     (TensorType::f32(shape.to_vec()), Fill::Normal)
@@ -22,7 +20,7 @@ fn check(op: impl Into<Op>, inputs: Vec<(TensorType, Fill)>, bound: f64) {
     let sample = Sample::new(op, inputs);
     let executors = [1, 2, 3].map(|n| CpuExecutor::new(Some(n)).unwrap());
     for lie in [Lie::Dense, Lie::Views] {
-        let case = Case::new(&sample, &mut Gen::new(7), lie);
+        let case = Case::new(&CpuTarget, &sample, &mut Gen::new(7), lie);
         case.check(&executors[1], bound, 0.0);
         let one = case.run(&executors[0]);
         assert!(

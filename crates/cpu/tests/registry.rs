@@ -1,52 +1,18 @@
 //! Every op of the registry against its reference evaluation in f64: dense, in views, in place, and on several
 //! numbers of threads.
 
-mod common;
-
-use common::{Case, Lie, is_memory};
 use ocelli_cpu::{CpuExecutor, CpuTarget};
 use ocelli_ir::DType;
 use ocelli_ir::executor::Target;
 use ocelli_ir::op::Gen;
 use ocelli_ir::ops::registry;
+use ocelli_testkit::case::{Case, Lie, is_memory};
+use ocelli_testkit::tolerance::{cancels, op_bound};
 use proptest::prelude::*;
 
 // One for each test thread: the outputs of a program are gone once another has run on the same executor.
 thread_local! {
     static EXECUTORS: [CpuExecutor; 3] = [1, 2, 3].map(|n| CpuExecutor::new(Some(n)).unwrap());
-}
-
-/// How far results may be from the reference, as a share of the largest magnitude in the tensor.
-fn bound(name: &str) -> f64 {
-    match name {
-        "attention_grad" | "layer_norm_grad" | "rms_norm_grad" => 4e-6,
-        "matmul" | "layer_norm" | "reduce_sum" | "attention" | "adam" | "fused" => 2e-6,
-        "cross_entropy" | "cross_entropy_grad" => 2e-6,
-        "linear_cross_entropy" | "linear_cross_entropy_grad" => 2e-6,
-        _ => 1e-6,
-    }
-}
-
-/// True if results can be the small difference of large terms: then the inputs' magnitude counts as well. Only
-/// here, where a tensor may have one element; the large shapes do without.
-fn cancels(name: &str) -> bool {
-    let sums = [
-        "matmul",
-        "reduce_sum",
-        "layer_norm",
-        "layer_norm_grad",
-        "fused",
-        "rms_norm_grad",
-        "linear_cross_entropy",
-        "linear_cross_entropy_grad",
-        "rope",
-        "attention",
-        "attention_grad",
-        "scatter_rows",
-    ];
-    let terms =
-        ["gelu_grad", "gelu_tanh_grad", "swiglu_grad", "adam", "cos", "cross_entropy", "normalize_pixels"];
-    sums.contains(&name) || terms.contains(&name)
 }
 
 proptest! {
@@ -61,9 +27,9 @@ proptest! {
                 continue;
             }
             for lie in [Lie::Dense, Lie::Views, Lie::InPlace] {
-                let case = Case::new(&sample, &mut g, lie);
+                let case = Case::new(&CpuTarget, &sample, &mut g, lie);
                 let floor = if cancels(name) { case.largest.max(1.0) } else { 0.0 };
-                EXECUTORS.with(|e| case.check(&e[1], bound(name), floor));
+                EXECUTORS.with(|e| case.check(&e[1], op_bound(name), floor));
             }
         }
     }
@@ -77,9 +43,9 @@ proptest! {
                 continue;
             }
             for (half, lie) in [(DType::Bf16, Lie::Dense), (DType::F16, Lie::Views), (DType::Bf16, Lie::InPlace)] {
-                let case = Case::stored(&sample, &mut g, lie, Some(half));
+                let case = Case::stored(&CpuTarget, &sample, &mut g, lie, Some(half));
                 let floor = if cancels(name) { case.largest.max(1.0) } else { 0.0 };
-                EXECUTORS.with(|e| case.check(&e[1], bound(name), floor));
+                EXECUTORS.with(|e| case.check(&e[1], op_bound(name), floor));
                 EXECUTORS.with(|e| assert!(case.run(&e[0]) == case.run(&e[2]), "{name}"));
             }
         }
@@ -93,7 +59,7 @@ proptest! {
             if is_memory(&sample.op) {
                 continue;
             }
-            let case = Case::new(&sample, &mut g, Lie::Views);
+            let case = Case::new(&CpuTarget, &sample, &mut g, Lie::Views);
             let [one, two, three] = EXECUTORS.with(|e| [0, 1, 2].map(|i| case.run(&e[i])));
             prop_assert!(one == two && one == three, "{}", case.op);
         }
@@ -120,7 +86,7 @@ fn views_with_gaps_are_really_tried() {
         let count = |seed| {
             let mut g = Gen::new(seed);
             let sample = sample(&mut g);
-            Case::new(&sample, &mut g, Lie::Views).gaps
+            Case::new(&CpuTarget, &sample, &mut g, Lie::Views).gaps
         };
         (0..50).map(count).sum::<usize>()
     };

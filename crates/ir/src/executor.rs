@@ -71,6 +71,14 @@ pub enum ExecError {
         /// What it grows with.
         need: Need,
     },
+    /// The device or its driver failed.
+    #[error("{device}: {message}")]
+    Device {
+        /// Name of the device.
+        device: String,
+        /// What was done, and what the driver said.
+        message: String,
+    },
     /// The host gave or asked for the wrong thing.
     #[error("program '{program}': {message}")]
     Misuse {

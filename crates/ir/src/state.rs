@@ -139,6 +139,13 @@ impl StateSpec {
         self.by_name.get(name).copied()
     }
 
+    /// The first of these slots that `other` has not, or has at another place or of another type.
+    pub fn first_missing(&self, other: &Self) -> Option<&Slot> {
+        let same = |(a, b): (&Slot, &Slot)| a.name == b.name && a.ty == b.ty;
+        let equal = self.slots.iter().zip(&other.slots).take_while(|&pair| same(pair)).count();
+        self.slots.get(equal)
+    }
+
     /// All slots with their ids, in the order of declaration.
     pub fn iter(&self) -> impl Iterator<Item = (SlotId, &Slot)> {
         self.slots.iter().enumerate().map(|(i, s)| (SlotId(i as u32), s))

@@ -36,6 +36,39 @@ pub fn relative_difference(have: &[f64], want: &[f64]) -> f64 {
     if worst == 0.0 { 0.0 } else { worst / scale.max(f64::MIN_POSITIVE) }
 }
 
+/// How far results of an op in f32 may be from its reference evaluation in f64, as a share of the largest magnitude in the tensor.
+pub fn op_bound(name: &str) -> f64 {
+    match name {
+        "attention_grad" | "layer_norm_grad" | "rms_norm_grad" => 4e-6,
+        "matmul" | "layer_norm" | "reduce_sum" | "attention" | "adam" | "fused" => 2e-6,
+        "cross_entropy" | "cross_entropy_grad" => 2e-6,
+        "linear_cross_entropy" | "linear_cross_entropy_grad" => 2e-6,
+        _ => 1e-6,
+    }
+}
+
+/// True if results can be the small difference of large terms: then the inputs' magnitude counts as well. Only
+/// here, where a tensor may have one element; the large shapes do without.
+pub fn cancels(name: &str) -> bool {
+    let sums = [
+        "matmul",
+        "reduce_sum",
+        "layer_norm",
+        "layer_norm_grad",
+        "fused",
+        "rms_norm_grad",
+        "linear_cross_entropy",
+        "linear_cross_entropy_grad",
+        "rope",
+        "attention",
+        "attention_grad",
+        "scatter_rows",
+    ];
+    let terms =
+        ["gelu_grad", "gelu_tanh_grad", "swiglu_grad", "adam", "cos", "cross_entropy", "normalize_pixels"];
+    sums.contains(&name) || terms.contains(&name)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -1,14 +1,11 @@
-//! One-launch plans from samples of the registry, run and compared with the reference evaluation in f64.
-#![allow(dead_code)]
+//! One-launch plans from samples of the registry, run on an executor and compared with the reference evaluation in f64.
 
-use ocelli_cpu::{CpuExecutor, CpuTarget};
-use ocelli_ir::executor::{Executor, Program, Target};
+use crate::host::{loaded, stored};
+use ocelli_ir::executor::{Executor, Target};
 use ocelli_ir::op::{Gen, Sample, Storage};
-use ocelli_ir::ops::StateWrite;
 use ocelli_ir::plan::{Launch, Operand, Place, Plan};
 use ocelli_ir::tensor::{Data, Tensor};
 use ocelli_ir::{DType, Init, Op, Slot, SlotId, SlotKind, StateSpec, TensorType, View};
-use ocelli_testkit::host::{loaded, stored};
 use std::sync::Arc;
 
 /// How the operands lie in memory.
@@ -24,7 +21,9 @@ pub enum Lie {
 
 /// A sample with numbers, ready to run.
 pub struct Case {
+    /// The op.
     pub op: Op,
+    /// A plan of one launch.
     pub plan: Plan,
     /// Bytes of the program's inputs.
     pub bytes: Vec<Vec<u8>>,
@@ -106,12 +105,16 @@ fn operand(place: Place, view: View, dtype: DType) -> Operand {
 }
 
 impl Case {
-    pub fn new(sample: &Sample, g: &mut Gen, lie: Lie) -> Self {
-        Self::stored(sample, g, lie, None)
+    /// A sample with numbers from `g`, its operands where `lie` says, as far as the target takes such views.
+    pub fn new(target: &dyn Target, sample: &Sample, g: &mut Gen, lie: Lie) -> Self {
+        Self::stored(target, sample, g, lie, None)
     }
 
     /// As `new`, with floats stored in `half` wherever the op allows it: of each kind of operands all, half the time.
-    pub fn stored(sample: &Sample, g: &mut Gen, lie: Lie, half: Option<DType>) -> Self {
+    ///
+    /// # Panics
+    /// If the op's rule refuses its own sample.
+    pub fn stored(target: &dyn Target, sample: &Sample, g: &mut Gen, lie: Lie, half: Option<DType>) -> Self {
         let sample = &halved(sample, g, half);
         let inputs: Vec<Tensor<f64>> = sample.draw(g);
         let op = sample.op.clone();
@@ -134,15 +137,20 @@ impl Case {
                     let slot = case.slot(&mut spec, ty.clone(), bytes);
                     return operand(Place::State(slot), View::contiguous(ty.shape.clone()), ty.dtype);
                 }
-                case.input(g, &op, i, ty, &bytes, lie)
+                case.input((target, g), &op, i, (ty, &bytes), lie)
             })
             .collect();
-        let outs = case.outputs(g, &ins, lie, half);
+        let outs = case.outputs((target, g), &ins, lie, half);
         case.plan.outputs = outs.iter().enumerate().map(|(i, o)| (format!("y{i}"), o.clone())).collect();
         case.plan.state = Arc::new(spec);
         let (scope, branch, after) = ("".into(), 0, vec![]);
         case.plan.launches = vec![Launch { op, scope, inputs: ins, outputs: outs, branch, after }];
         case
+    }
+
+    /// Types of the op's inputs.
+    pub fn types(&self) -> Vec<TensorType> {
+        self.plan.launches[0].inputs.iter().map(Operand::ty).collect()
     }
 
     fn slot(&mut self, spec: &mut StateSpec, ty: TensorType, bytes: Vec<u8>) -> SlotId {
@@ -151,9 +159,16 @@ impl Case {
         spec.declare(Slot { name, ty, kind: SlotKind::Parameter, init: Init::Zeros }).unwrap()
     }
 
-    fn input(&mut self, g: &mut Gen, op: &Op, i: usize, ty: &TensorType, bytes: &[u8], lie: Lie) -> Operand {
+    fn input(
+        &mut self,
+        (target, g): (&dyn Target, &mut Gen),
+        op: &Op,
+        i: usize,
+        (ty, bytes): (&TensorType, &[u8]),
+        lie: Lie,
+    ) -> Operand {
         let v = match lie {
-            Lie::Views => view(g, ty, |v| CpuTarget.reads_view(op, i, v)),
+            Lie::Views => view(g, ty, |v| target.reads_view(op, i, v)),
             _ => View::contiguous(ty.shape.clone()),
         };
         self.gaps += usize::from(!v.is_contiguous());
@@ -164,7 +179,13 @@ impl Case {
         operand(Place::Input(self.plan.inputs.len() - 1), v, ty.dtype)
     }
 
-    fn outputs(&mut self, g: &mut Gen, ins: &[Operand], lie: Lie, half: Option<DType>) -> Vec<Operand> {
+    fn outputs(
+        &mut self,
+        (target, g): (&dyn Target, &mut Gen),
+        ins: &[Operand],
+        lie: Lie,
+        half: Option<DType>,
+    ) -> Vec<Operand> {
         let types: Vec<TensorType> = ins.iter().map(Operand::ty).collect();
         if let Op::StateWrite(w) = &self.op {
             return vec![operand(Place::State(w.slot), View::contiguous(w.ty.shape.clone()), w.ty.dtype)];
@@ -186,7 +207,7 @@ impl Case {
                     return ins[*j].clone();
                 }
                 let v = match lie {
-                    Lie::Views => view(g, ty, |v| CpuTarget.writes_view(&op, i, v)),
+                    Lie::Views => view(g, ty, |v| target.writes_view(&op, i, v)),
                     _ => View::contiguous(ty.shape.clone()),
                 };
                 self.gaps += usize::from(!v.is_contiguous());
@@ -198,8 +219,11 @@ impl Case {
     }
 
     /// Runs on `executor` and returns the bytes of each output.
-    pub fn run(&self, executor: &CpuExecutor) -> Vec<Vec<u8>> {
-        let mut program = executor.load_program(self.plan.clone()).unwrap();
+    ///
+    /// # Panics
+    /// If the executor fails.
+    pub fn run(&self, executor: &dyn Executor) -> Vec<Vec<u8>> {
+        let mut program = executor.load(self.plan.clone()).unwrap();
         let mut state = executor.new_state(&self.plan.state, 0).unwrap();
         for (i, bytes) in self.slots.iter().enumerate() {
             state.write(SlotId(i as u32), bytes).unwrap();
@@ -211,7 +235,10 @@ impl Case {
 
     /// Runs and compares with the reference: each output within `bound` times its largest magnitude or, if that
     /// is more, `floor`.
-    pub fn check(&self, executor: &CpuExecutor, bound: f64, floor: f64) {
+    ///
+    /// # Panics
+    /// If one is not.
+    pub fn check(&self, executor: &dyn Executor, bound: f64, floor: f64) {
         for (i, (got, want)) in self.run(executor).iter().zip(&self.want).enumerate() {
             let what = format!("{} output {i} of {:?}", self.op, self.plan.launches[0].inputs);
             let dtype = self.plan.launches[0].outputs[i].dtype;
@@ -226,6 +253,7 @@ impl Case {
     }
 }
 
+/// A plan that does nothing.
 pub fn empty() -> Plan {
     let state = Arc::new(StateSpec::default());
     Plan { name: "test".into(), launches: vec![], inputs: vec![], outputs: vec![], arena_bytes: 0, state }
@@ -237,7 +265,10 @@ pub fn magnitude(t: &Tensor<f64>) -> f64 {
     v.iter().fold(0.0, |m, x| m.max(x.abs()))
 }
 
-/// Panics if a result is further than `bound` from the reference.
+/// Compares a result with the reference.
+///
+/// # Panics
+/// If it is further than `bound` from it.
 pub fn compare(what: &str, got: &[u8], dtype: DType, want: &Tensor<f64>, bound: f64) {
     let Data::Real(want) = &want.data else {
         assert_eq!(got, stored(want, dtype), "{what}");
@@ -253,9 +284,4 @@ pub fn compare(what: &str, got: &[u8], dtype: DType, want: &Tensor<f64>, bound: 
 /// True for ops that never are launches.
 pub fn is_memory(op: &Op) -> bool {
     matches!(op, Op::Input(_) | Op::StateRead(_))
-}
-
-/// A slot write of the sample's own, so that the import is used in one place.
-pub fn state_write(slot: u32, ty: TensorType) -> Op {
-    StateWrite { slot: SlotId(slot), ty }.into()
 }

@@ -1,0 +1,218 @@
+//! Matrix products by cuBLASLt. Chosen once, when a program is loaded; a run only queues them.
+
+use crate::driver::{DeviceBuffer, Stream};
+use crate::libraries::Lib;
+use crate::lower::{GemmCall, Matrix};
+use cudarc::cublaslt::{result, sys};
+use ocelli_ir::DType;
+use std::ffi::c_void;
+
+/// Memory that a product may use beside its operands.
+pub const WORKSPACE: usize = 32 << 20;
+
+/// The library.
+#[derive(Debug)]
+pub struct Blas {
+    handle: sys::cublasLtHandle_t,
+}
+
+// SAFETY: the library's handle may be used from any thread.
+unsafe impl Send for Blas {}
+// SAFETY: as above, and from several at once.
+unsafe impl Sync for Blas {}
+
+fn told(what: &str, e: &result::CublasError) -> String {
+    format!("libcublasLt: {what}: {:?}", e.0)
+}
+
+impl Blas {
+    /// Opens it. A device's context must be current.
+    ///
+    /// # Errors
+    /// If it is not there or does not start.
+    pub fn new() -> Result<Self, String> {
+        Lib::CublasLt.open()?;
+        let handle = result::create_handle().map_err(|e| told("starting", &e))?;
+        Ok(Self { handle })
+    }
+
+    /// Chooses how a product is made. `tf32`: products of f32 may round their operands to TF32.
+    ///
+    /// # Errors
+    /// If the library cannot make it.
+    pub fn choose(&self, call: GemmCall, tf32: bool) -> Result<Product, String> {
+        let compute = match (call.a.dtype, tf32) {
+            (DType::F32, true) => sys::cublasComputeType_t::CUBLAS_COMPUTE_32F_FAST_TF32,
+            _ => sys::cublasComputeType_t::CUBLAS_COMPUTE_32F,
+        };
+        let f32 = sys::cudaDataType::CUDA_R_32F;
+        let descriptor = Descriptor(result::create_matmul_desc(compute, f32).map_err(|e| told("a product", &e))?);
+        // The library counts along columns; rows are columns of the transpose: d' = b' a'.
+        let (a, turn_a) = layout(&call.b, call.k, call.n, call.batch)?;
+        let (b, turn_b) = layout(&call.a, call.m, call.k, call.batch)?;
+        let (d, _) = layout(&call.d, call.m, call.n, call.batch)?;
+        use sys::cublasLtMatmulDescAttributes_t as Of;
+        let turn = |turned: bool| i32::from(turned);
+        descriptor.set(Of::CUBLASLT_MATMUL_DESC_TRANSA, &turn(turn_a))?;
+        descriptor.set(Of::CUBLASLT_MATMUL_DESC_TRANSB, &turn(turn_b))?;
+        if call.bias.is_some() {
+            let epilogue = sys::cublasLtEpilogue_t::CUBLASLT_EPILOGUE_BIAS as u32;
+            descriptor.set(Of::CUBLASLT_MATMUL_DESC_EPILOGUE, &epilogue)?;
+            descriptor.set(Of::CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, &(data_type(call.d.dtype)? as i32))?;
+        }
+        let wish = Wish(result::create_matmul_pref().map_err(|e| told("a product", &e))?);
+        use sys::cublasLtMatmulPreferenceAttributes_t as Want;
+        wish.set(Want::CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, &(WORKSPACE as u64))?;
+        let align = |m: &Matrix| m.align.min(256) as u32;
+        wish.set(Want::CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, &align(&call.b))?;
+        wish.set(Want::CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, &align(&call.a))?;
+        wish.set(Want::CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, &align(&call.d))?;
+        wish.set(Want::CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, &align(&call.d))?;
+        // SAFETY: all descriptors were made above and are alive.
+        let found = unsafe {
+            result::get_matmul_algo_heuristic(self.handle, descriptor.0, a.0, b.0, d.0, d.0, wish.0)
+        };
+        let found = found.map_err(|e| told(&format!("no way to make {call:?}"), &e))?;
+        Ok(Product { call, descriptor, a, b, d, algorithm: found.algo })
+    }
+
+    /// Queues a product. `workspace` has [`WORKSPACE`] bytes.
+    ///
+    /// # Errors
+    /// If the library refuses.
+    ///
+    /// # Safety
+    /// The addresses must be those of the operands of the product's call, alive until it has run.
+    pub unsafe fn run(
+        &self,
+        product: &Product,
+        [a, b, d, bias]: [u64; 4],
+        workspace: &DeviceBuffer,
+        stream: &Stream,
+    ) -> Result<(), String> {
+        let (one, beta) = (1.0f32, if product.call.accumulate { 1.0f32 } else { 0.0 });
+        let pointer = |address: u64| address as *const c_void;
+        if product.call.bias.is_some() {
+            use sys::cublasLtMatmulDescAttributes_t as Of;
+            product.descriptor.set(Of::CUBLASLT_MATMUL_DESC_BIAS_POINTER, &bias)?;
+        }
+        let number = |x: &f32| std::ptr::from_ref(x).cast::<c_void>();
+        // SAFETY: the caller's promise; the descriptors are alive; the library reads both numbers before it returns.
+        unsafe {
+            result::matmul(
+                self.handle,
+                product.descriptor.0,
+                number(&one),
+                number(&beta),
+                pointer(b),
+                product.a.0,
+                pointer(a),
+                product.b.0,
+                pointer(d),
+                product.d.0,
+                pointer(d).cast_mut(),
+                product.d.0,
+                &product.algorithm,
+                pointer(workspace.address()).cast_mut(),
+                WORKSPACE,
+                stream.raw().cast(),
+            )
+        }
+        .map_err(|e| told("a product", &e))
+    }
+}
+
+impl Drop for Blas {
+    fn drop(&mut self) {
+        // SAFETY: made once, destroyed once.
+        let _ = unsafe { result::destroy_handle(self.handle) };
+    }
+}
+
+/// A product whose way was chosen.
+#[derive(Debug)]
+pub struct Product {
+    /// What it computes.
+    pub call: GemmCall,
+    descriptor: Descriptor,
+    a: Layout,
+    b: Layout,
+    d: Layout,
+    algorithm: sys::cublasLtMatmulAlgo_t,
+}
+
+// SAFETY: it owns its descriptors alone.
+unsafe impl Send for Product {}
+
+#[derive(Debug)]
+struct Descriptor(sys::cublasLtMatmulDesc_t);
+
+impl Descriptor {
+    fn set<T>(&self, of: sys::cublasLtMatmulDescAttributes_t, value: &T) -> Result<(), String> {
+        // SAFETY: the descriptor is alive; the library copies as many bytes as it is told.
+        unsafe { result::set_matmul_desc_attribute(self.0, of, std::ptr::from_ref(value).cast(), size_of::<T>()) }
+            .map_err(|e| told("a setting of a product", &e))
+    }
+}
+
+impl Drop for Descriptor {
+    fn drop(&mut self) {
+        // SAFETY: made once, destroyed once.
+        let _ = unsafe { result::destroy_matmul_desc(self.0) };
+    }
+}
+
+struct Wish(sys::cublasLtMatmulPreference_t);
+
+impl Wish {
+    fn set<T>(&self, of: sys::cublasLtMatmulPreferenceAttributes_t, value: &T) -> Result<(), String> {
+        // SAFETY: as `Descriptor::set`.
+        unsafe { result::set_matmul_pref_attribute(self.0, of, std::ptr::from_ref(value).cast(), size_of::<T>()) }
+            .map_err(|e| told("a wish of a product", &e))
+    }
+}
+
+impl Drop for Wish {
+    fn drop(&mut self) {
+        // SAFETY: made once, destroyed once.
+        let _ = unsafe { result::destroy_matmul_pref(self.0) };
+    }
+}
+
+#[derive(Debug)]
+struct Layout(sys::cublasLtMatrixLayout_t);
+
+impl Drop for Layout {
+    fn drop(&mut self) {
+        // SAFETY: made once, destroyed once.
+        let _ = unsafe { result::destroy_matrix_layout(self.0) };
+    }
+}
+
+fn data_type(dtype: DType) -> Result<sys::cudaDataType, String> {
+    Ok(match dtype {
+        DType::F32 => sys::cudaDataType::CUDA_R_32F,
+        DType::Bf16 => sys::cudaDataType::CUDA_R_16BF,
+        DType::F16 => sys::cudaDataType::CUDA_R_16F,
+        DType::U32 | DType::U8 => return Err(format!("{dtype} has no products")),
+    })
+}
+
+/// The transpose of a `rows x cols` matrix, as memory holds it column by column, and whether it must be turned once more.
+fn layout(m: &Matrix, rows: usize, cols: usize, batch: usize) -> Result<(Layout, bool), String> {
+    let turned = m.col != 1;
+    let (fast, slow, step) = if turned { (rows, cols, m.col) } else { (cols, rows, m.row) };
+    let raw = result::create_matrix_layout(data_type(m.dtype)?, fast as u64, slow as u64, step as i64);
+    let layout = Layout(raw.map_err(|e| told("a matrix", &e))?);
+    use sys::cublasLtMatrixLayoutAttribute_t as Of;
+    let set = |of, value: *const c_void, size| {
+        // SAFETY: the layout is alive; the library copies `size` bytes.
+        unsafe { result::set_matrix_layout_attribute(layout.0, of, value, size) }.map_err(|e| told("a matrix", &e))
+    };
+    if batch > 1 {
+        let (count, offset) = (batch as i32, m.batch as i64);
+        set(Of::CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, std::ptr::from_ref(&count).cast(), size_of::<i32>())?;
+        set(Of::CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET, std::ptr::from_ref(&offset).cast(), size_of::<i64>())?;
+    }
+    Ok((layout, turned))
+}

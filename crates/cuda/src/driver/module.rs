@@ -1,0 +1,94 @@
+//! Compiled code on the device.
+
+use super::{Asked, Context, Driven, Stream};
+use cudarc::driver::{result, sys};
+use std::ffi::{CString, c_void};
+use std::sync::Arc;
+
+/// Compiled code of one source.
+#[derive(Debug)]
+pub struct Module {
+    context: Arc<Context>,
+    raw: sys::CUmodule,
+}
+
+// SAFETY: modules may be used from any thread under their context.
+unsafe impl Send for Module {}
+// SAFETY: as above; they are never changed.
+unsafe impl Sync for Module {}
+
+impl Module {
+    /// Loads code that NVRTC made for this device.
+    ///
+    /// # Errors
+    /// If the driver refuses it.
+    pub fn new(context: &Arc<Context>, cubin: &[u8]) -> Driven<Arc<Self>> {
+        context.bind()?;
+        // SAFETY: an ELF image says its own size, and NVRTC made it.
+        let raw = unsafe { result::module::load_data(cubin.as_ptr().cast()) }.asked("loading compiled code")?;
+        Ok(Arc::new(Self { context: context.clone(), raw }))
+    }
+}
+
+impl Drop for Module {
+    fn drop(&mut self) {
+        if self.context.bind().is_ok() {
+            // SAFETY: loaded once; all its functions hold it, so none is left.
+            let _ = unsafe { result::module::unload(self.raw) };
+        }
+    }
+}
+
+/// A kernel.
+#[derive(Clone, Debug)]
+pub struct Function {
+    module: Arc<Module>,
+    raw: sys::CUfunction,
+}
+
+// SAFETY: as its module.
+unsafe impl Send for Function {}
+// SAFETY: as its module.
+unsafe impl Sync for Function {}
+
+impl Function {
+    /// The kernel `name` of a module, which may use `shared` bytes of dynamic shared memory.
+    ///
+    /// # Errors
+    /// If there is none, or the device has not so much shared memory.
+    pub fn new(module: &Arc<Module>, name: &str, shared: u32) -> Driven<Self> {
+        module.context.bind()?;
+        let entry = CString::new(name).unwrap_or_default();
+        // SAFETY: the module is alive.
+        let raw = unsafe { result::module::get_function(module.raw, entry) }.asked(format!("kernel {name}"))?;
+        if shared > 48 * 1024 {
+            let of = sys::CUfunction_attribute_enum::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
+            // SAFETY: the function is of this module.
+            unsafe { result::function::set_function_attribute(raw, of, shared as i32) }
+                .asked(format!("{shared} bytes of shared memory for {name}"))?;
+        }
+        Ok(Self { module: module.clone(), raw })
+    }
+
+    /// Queues a launch. `arguments` are 64-bit words: device addresses.
+    ///
+    /// # Errors
+    /// If the driver refuses it.
+    ///
+    /// # Safety
+    /// The kernel must take exactly these arguments, and touch only memory that is alive until it has run.
+    pub unsafe fn launch(
+        &self,
+        stream: &Stream,
+        grid: [u32; 3],
+        block: u32,
+        shared: u32,
+        arguments: &[u64],
+    ) -> Driven<()> {
+        self.module.context.bind()?;
+        let mut words: Vec<*mut c_void> = arguments.iter().map(|a| std::ptr::from_ref(a).cast_mut().cast()).collect();
+        let grid = (grid[0], grid[1], grid[2]);
+        // SAFETY: the caller's promise; the driver copies the arguments before it returns.
+        unsafe { result::launch_kernel(self.raw, grid, (block, 1, 1), shared, stream.raw, &mut words) }.asked("a launch")
+    }
+}

@@ -1,0 +1,263 @@
+//! Kernels that run over the elements of a space, made from the expression that computes one: copies, arithmetic, casts,
+//! everything where each element of the result is found by itself.
+//!
+//! A thread takes `V` neighbours along the last axis, loaded and stored at once where they lie side by side at an address
+//! that allows it. All arithmetic is in f32 whatever is stored. In an expression `x0, x1, ..` are the elements read, `y0,
+//! y1, ..` those to be written, `c0, c1, ..` the coordinates, the last one included.
+
+use crate::lower::{Arg, KernelCall, c_type};
+use ocelli_ir::DType;
+use std::fmt::Write;
+
+/// Threads of a block.
+const BLOCK: usize = 256;
+
+/// How the elements of an operand are found.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Place {
+    /// Distance of neighbours along each axis of the space.
+    Strides(Vec<usize>),
+    /// The index of the first of a thread's elements, an expression of coordinates and of what the prologue declares; the
+    /// distance along the last axis; and a condition, without which 0 is read and nothing is written.
+    At(String, usize, Option<String>),
+}
+
+/// An operand.
+#[derive(Clone, Debug)]
+pub struct Access {
+    /// First element.
+    pub arg: Arg,
+    /// Type of an element.
+    pub dtype: DType,
+    /// Power of two that the address is a multiple of.
+    pub align: usize,
+    /// Where its elements are.
+    pub place: Place,
+}
+
+/// What the elements that a kernel reads are called in its statements: `x0, x1, ..` or `e0, e1, ..`.
+#[derive(Clone, Copy, Debug, Default)]
+pub enum ReadName {
+    /// `x`: statements of one op.
+    #[default]
+    X,
+    /// `e`: statements of several ops, whose own `x` are declared in blocks.
+    E,
+}
+
+impl std::fmt::Display for ReadName {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(if matches!(self, Self::X) { "x" } else { "e" })
+    }
+}
+
+/// A kernel in the making.
+#[derive(Clone, Debug, Default)]
+pub struct Loop {
+    /// Extents.
+    pub space: Vec<usize>,
+    /// What is read: `x0, x1, ..`.
+    pub reads: Vec<Access>,
+    /// What is written: `y0, y1, ..`.
+    pub writes: Vec<Access>,
+    /// Addresses that only the prologue reads: `q0, q1, ..`, with their types.
+    pub extra: Vec<(Arg, DType)>,
+    /// Statements before anything is read.
+    pub prologue: String,
+    /// Statements that declare every `y`.
+    pub body: String,
+    /// True if a statement names a coordinate.
+    pub coordinates: bool,
+    /// What the elements read are called.
+    pub name: ReadName,
+}
+
+impl Loop {
+    /// The kernel. An empty space gives one that does nothing.
+    pub fn kernel(mut self) -> KernelCall {
+        if !self.coordinates {
+            self.collapse();
+        }
+        if self.space.is_empty() {
+            self.space.push(1);
+            for access in self.reads.iter_mut().chain(&mut self.writes) {
+                if let Place::Strides(strides) = &mut access.place {
+                    strides.push(0);
+                }
+            }
+        }
+        let width = self.width();
+        let last = self.space.len() - 1;
+        let threads = self.space.iter().product::<usize>() / width;
+        let index = if self.numel_reach() < 1 << 31 { "u32" } else { "u64" };
+        let mut text = String::new();
+        let c = &mut text;
+        // Writing to a string cannot fail.
+        let _ = self.head(c, width, threads, index);
+        let mut rest = "i".to_string();
+        for axis in (0..self.space.len()).rev() {
+            let n = if axis == last { self.space[axis] / width } else { self.space[axis] };
+            let value = if axis == 0 { rest.clone() } else { format!("{rest} % {n}u") };
+            let times = if axis == last { format!("({value}) * {width}u") } else { value };
+            let name = if axis == last { "first".to_string() } else { format!("c{axis}") };
+            let _ = writeln!(c, "    const {index} {name} = {times};");
+            rest = format!("({rest} / {n}u)");
+        }
+        c.push_str(&self.prologue);
+        let _ = self.lanes(c, width, last);
+        let args = [&self.reads, &self.writes].into_iter().flatten().map(|a| a.arg);
+        KernelCall {
+            entry: "elements",
+            source: text,
+            grid: [threads.div_ceil(BLOCK).max(1) as u32, 1, 1],
+            block: BLOCK as u32,
+            shared: 0,
+            args: args.chain(self.extra.iter().map(|e| e.0)).collect(),
+        }
+    }
+
+    fn head(&self, c: &mut String, width: usize, threads: usize, index: &str) -> std::fmt::Result {
+        let reads = self.reads.iter().enumerate().map(|(i, a)| format!("const {}* r{i}", c_type(a.dtype)));
+        let writes = self.writes.iter().enumerate().map(|(i, a)| format!("{}* w{i}", c_type(a.dtype)));
+        let extra = self.extra.iter().enumerate().map(|(i, e)| format!("const {}* q{i}", c_type(e.1)));
+        let params: Vec<String> = reads.chain(writes).chain(extra).collect();
+        writeln!(c, "template <typename E> struct alignas(sizeof(E) * {width} > 16 ? 16 : sizeof(E) * {width}) Pack {{ E e[{width}]; }};")?;
+        writeln!(c, "extern \"C\" __global__ void __launch_bounds__({BLOCK}) elements({}) {{", params.join(", "))?;
+        writeln!(c, "    const {index} i = ({index})blockIdx.x * {BLOCK}u + threadIdx.x;")?;
+        writeln!(c, "    if (i >= {threads}u) return;")
+    }
+
+    fn lanes(&self, c: &mut String, width: usize, last: usize) -> std::fmt::Result {
+        for (i, a) in self.reads.iter().enumerate() {
+            let (at, step) = self.at(a);
+            let guard = guard(a).map(|g| format!("if ({g}) ")).unwrap_or_default();
+            let ty = c_type(a.dtype);
+            match step {
+                0 => writeln!(c, "    {ty} a{i} = {{}}; {guard}a{i} = r{i}[{at}];")?,
+                1 if width > 1 => writeln!(c, "    Pack<{ty}> a{i} = {{}}; {guard}a{i} = *(const Pack<{ty}>*)(r{i} + {at});")?,
+                _ => {
+                    writeln!(c, "    Pack<{ty}> a{i} = {{}};")?;
+                    writeln!(c, "    {guard}for (int v = 0; v < {width}; v++) a{i}.e[v] = r{i}[{at} + v * {step}u];")?;
+                }
+            }
+        }
+        for (i, a) in self.writes.iter().enumerate() {
+            writeln!(c, "    Pack<{}> b{i};", c_type(a.dtype))?;
+        }
+        writeln!(c, "#pragma unroll\n    for (u32 v = 0; v < {width}u; v++) {{")?;
+        writeln!(c, "        const auto c{last} = first + v;")?;
+        for (i, a) in self.reads.iter().enumerate() {
+            let name = self.name;
+            let element = if self.at(a).1 == 0 { format!("a{i}") } else { format!("a{i}.e[v]") };
+            match a.dtype.is_float() {
+                true => writeln!(c, "        const float {name}{i} = to_f32({element});")?,
+                false => writeln!(c, "        const u32 {name}{i} = {element};")?,
+            }
+        }
+        c.push_str(&self.body);
+        for (i, a) in self.writes.iter().enumerate() {
+            match a.dtype.is_float() {
+                true => writeln!(c, "        b{i}.e[v] = from_f32<{}>(y{i});", c_type(a.dtype))?,
+                false => writeln!(c, "        b{i}.e[v] = y{i};")?,
+            }
+        }
+        c.push_str("    }\n");
+        for (i, a) in self.writes.iter().enumerate() {
+            let (at, step) = self.at(a);
+            let guard = guard(a).map(|g| format!("if ({g}) ")).unwrap_or_default();
+            match step {
+                1 if width > 1 => writeln!(c, "    {guard}*(Pack<{}>*)(w{i} + {at}) = b{i};", c_type(a.dtype))?,
+                _ => writeln!(c, "    {guard}for (int v = 0; v < {width}; v++) w{i}[{at} + v * {step}u] = b{i}.e[v];")?,
+            }
+        }
+        c.push_str("}\n");
+        Ok(())
+    }
+
+    /// Index of a thread's first element, and the distance of its elements.
+    fn at(&self, a: &Access) -> (String, usize) {
+        let last = self.space.len() - 1;
+        match &a.place {
+            Place::At(at, step, _) => (format!("({at})"), *step),
+            Place::Strides(s) => {
+                let term = |axis: usize| {
+                    let name = if axis == last { "first".into() } else { format!("c{axis}") };
+                    if s[axis] == 1 { name } else { format!("{name} * {}u", s[axis]) }
+                };
+                let terms: Vec<String> = (0..=last).filter(|&i| s[i] != 0 && self.space[i] > 1).map(term).collect();
+                let at = if terms.is_empty() { "0".into() } else { terms.join(" + ") };
+                // An axis of one element has no neighbours: it is as good as side by side.
+                (format!("({at})"), if self.space[last] == 1 { 1 } else { s[last] })
+            }
+        }
+    }
+
+    /// How many neighbours a thread takes.
+    fn width(&self) -> usize {
+        let most = if self.reads.iter().chain(&self.writes).any(|a| a.dtype.size() == 2) { 8 } else { 4 };
+        let last = self.space.len() - 1;
+        let mut width = most;
+        while width > 1 && !(self.space[last].is_multiple_of(width) && self.all_take(width, last)) {
+            width /= 2;
+        }
+        width
+    }
+
+    fn all_take(&self, width: usize, last: usize) -> bool {
+        self.reads.iter().chain(&self.writes).all(|a| {
+            let unit = (a.dtype.size() * width).min(16);
+            match &a.place {
+                Place::Strides(s) => {
+                    let whole = (0..last).all(|i| self.space[i] == 1 || (s[i] * a.dtype.size()).is_multiple_of(unit));
+                    s[last] == 0 || (s[last] == 1 && whole && a.align.is_multiple_of(unit))
+                }
+                // Rows of one width: whoever writes such a place gives rows that start where the width allows it.
+                Place::At(_, step, _) => *step == 0 || (*step == 1 && a.align.is_multiple_of(unit)),
+            }
+        })
+    }
+
+    /// Joins axes that follow each other without a gap in every operand.
+    fn collapse(&mut self) {
+        let all = |a: &Access| if let Place::Strides(s) = &a.place { Some(s.clone()) } else { None };
+        let Some(mut strides) = self.reads.iter().chain(&self.writes).map(all).collect::<Option<Vec<_>>>() else { return };
+        let mut space: Vec<usize> = Vec::new();
+        let mut kept: Vec<Vec<usize>> = vec![Vec::new(); strides.len()];
+        for (axis, &n) in self.space.iter().enumerate() {
+            if n == 1 {
+                continue;
+            }
+            let joins = !space.is_empty()
+                && kept.iter().zip(&strides).all(|(k, s)| k.last().is_some_and(|&before| before == n * s[axis]));
+            match space.last_mut() {
+                Some(have) if joins => {
+                    *have *= n;
+                    kept.iter_mut().zip(&strides).for_each(|(k, s)| *k.last_mut().unwrap_or(&mut 0) = s[axis]);
+                }
+                _ => {
+                    space.push(n);
+                    kept.iter_mut().zip(&strides).for_each(|(k, s)| k.push(s[axis]));
+                }
+            }
+        }
+        strides = kept;
+        self.space = space;
+        for (access, strides) in self.reads.iter_mut().chain(&mut self.writes).zip(strides) {
+            access.place = Place::Strides(strides);
+        }
+    }
+
+    /// The largest index that any operand or the space reaches.
+    fn numel_reach(&self) -> usize {
+        let reach = |a: &Access| match &a.place {
+            Place::Strides(s) => s.iter().zip(&self.space).map(|(s, n)| s * n.saturating_sub(1)).sum(),
+            Place::At(..) => 0,
+        };
+        let operands = self.reads.iter().chain(&self.writes).map(reach).max().unwrap_or(0);
+        operands.max(self.space.iter().product())
+    }
+}
+
+fn guard(a: &Access) -> Option<&str> {
+    if let Place::At(_, _, Some(guard)) = &a.place { Some(guard) } else { None }
+}

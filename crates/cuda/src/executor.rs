@@ -1,0 +1,208 @@
+//! The executor: a GPU with its stream, its kernels, its scratch memory.
+
+use crate::blas::{Blas, WORKSPACE};
+use crate::cache::KernelCache;
+use crate::driver::{DeviceBuffer, Driven, Function, Module, Stream};
+use crate::gpu::{self, GpuInfo};
+use crate::nvrtc::NvrtcFault;
+use crate::program::CudaProgram;
+use crate::state::{CudaState, failed};
+use crate::target::{CudaTarget, NAME};
+use ocelli_ir::StateSpec;
+use ocelli_ir::executor::{ExecError, Executor, Program, State, Target};
+use ocelli_ir::plan::Plan;
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
+
+/// The kernels' common beginning.
+pub const PRELUDE: &str = include_str!("kernels/prelude.cuh");
+
+/// Switches of the executor.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CudaOptions {
+    /// Which GPU.
+    pub ordinal: i32,
+    /// Products of f32 may round their operands to TF32.
+    pub tf32: bool,
+    /// A program is recorded once and replayed by one call.
+    pub cuda_graph: bool,
+    /// Folder of compiled kernels.
+    pub cache: Option<PathBuf>,
+}
+
+impl Default for CudaOptions {
+    fn default() -> Self {
+        Self { ordinal: 0, tf32: false, cuda_graph: true, cache: KernelCache::default_folder() }
+    }
+}
+
+/// Runs plans on a GPU.
+#[derive(Debug)]
+pub struct CudaExecutor {
+    target: CudaTarget,
+    shared: Arc<Shared>,
+    states: AtomicU64,
+}
+
+/// What all programs of an executor share.
+#[derive(Debug)]
+pub struct Shared {
+    pub(crate) info: GpuInfo,
+    pub(crate) options: CudaOptions,
+    pub(crate) stream: Arc<Stream>,
+    pub(crate) products: DeviceBuffer,
+    pub(crate) scratch: Mutex<Scratch>,
+    cache: KernelCache,
+    modules: Mutex<HashMap<String, Arc<Module>>>,
+    blas: OnceLock<Result<Blas, String>>,
+}
+
+/// Scratch memory, as large as the largest program needs; its addresses hold for one generation.
+#[derive(Debug)]
+pub struct Scratch {
+    pub(crate) arena: DeviceBuffer,
+    pub(crate) work: DeviceBuffer,
+    pub(crate) generation: u64,
+    /// Programs loaded so far.
+    pub(crate) loaded: u64,
+    /// The program that ran last.
+    pub(crate) ran: u64,
+}
+
+impl Scratch {
+    /// Makes room. Programs that were bound before are bound anew when they run next.
+    pub(crate) fn grow(&mut self, stream: &Stream, arena: usize, work: usize) -> Result<(), ExecError> {
+        for (buffer, bytes, what) in [(&mut self.arena, arena, "activations and gradients"), (&mut self.work, work, "partial sums")] {
+            if bytes > buffer.len() {
+                stream.synchronize().map_err(|e| failed(what, bytes, &e))?;
+                // The old memory goes first: both together may be more than there is.
+                *buffer = DeviceBuffer::new(stream.context(), 0).map_err(|e| failed(what, 0, &e))?;
+                self.generation += 1;
+                self.ran = 0;
+                *buffer = DeviceBuffer::new(stream.context(), bytes).map_err(|e| failed(what, bytes, &e))?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The scratch memory; a panic elsewhere leaves it as it is.
+pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+}
+
+fn device(message: impl ToString) -> ExecError {
+    ExecError::Device { device: NAME.into(), message: message.to_string() }
+}
+
+impl Shared {
+    /// Compiles the kernels that are not there yet.
+    pub(crate) fn compile<'a>(&self, sources: impl Iterator<Item = &'a str>) -> Result<(), ExecError> {
+        let mut modules = lock(&self.modules);
+        let mut new: Vec<&str> = sources.filter(|s| !modules.contains_key(*s)).collect();
+        new.sort_unstable();
+        new.dedup();
+        let whole: Vec<String> = new.iter().map(|s| format!("{PRELUDE}\n{s}")).collect();
+        for (source, cubin) in new.into_iter().zip(self.cache.all(&whole).map_err(device)?) {
+            let module = Module::new(self.stream.context(), &cubin).map_err(device)?;
+            modules.insert(source.to_string(), module);
+        }
+        Ok(())
+    }
+
+    /// A kernel that was compiled.
+    pub(crate) fn function(&self, source: &str, entry: &str, shared: u32) -> Driven<Function> {
+        let modules = lock(&self.modules);
+        match modules.get(source) {
+            Some(module) => Function::new(module, entry, shared),
+            None => unreachable!("compiled before"),
+        }
+    }
+
+    /// The library of products, opened when the first is wanted: that takes a third of a second.
+    pub(crate) fn blas(&self) -> Result<&Blas, ExecError> {
+        let opened = self.blas.get_or_init(|| {
+            self.stream.context().bind().map_err(|e| e.to_string())?;
+            Blas::new()
+        });
+        opened.as_ref().map_err(device)
+    }
+}
+
+/// Why an executor cannot be made.
+#[derive(Debug, thiserror::Error)]
+pub enum CudaError {
+    /// There is no GPU to work with.
+    #[error(transparent)]
+    Gpu(#[from] gpu::GpuFault),
+    /// There is no compiler.
+    #[error(transparent)]
+    Nvrtc(#[from] NvrtcFault),
+    /// The driver failed.
+    #[error("{0}")]
+    Driver(String),
+}
+
+impl CudaExecutor {
+    /// An executor on a GPU.
+    ///
+    /// # Errors
+    /// If there is no GPU, driver or kernel compiler, or they do not work: what is missing and what to install.
+    pub fn new(options: CudaOptions) -> Result<Self, CudaError> {
+        let (context, info) = gpu::open(options.ordinal)?;
+        let cache = KernelCache::new(&info.arch(), options.cache.clone())?;
+        let told = |e: crate::driver::DriverFault| CudaError::Driver(format!("GPU {}: {e}", options.ordinal));
+        let stream = Arc::new(Stream::new(&context).map_err(told)?);
+        let empty = || DeviceBuffer::new(&context, 0).map_err(told);
+        let scratch = Scratch { arena: empty()?, work: empty()?, generation: 0, loaded: 0, ran: 0 };
+        let products = DeviceBuffer::new(&context, WORKSPACE).map_err(told)?;
+        let target = CudaTarget::new(info.processors);
+        let (modules, blas) = (Mutex::default(), OnceLock::new());
+        let scratch = Mutex::new(scratch);
+        let shared = Arc::new(Shared { info, options, stream, products, scratch, cache, modules, blas });
+        Ok(Self { target, shared, states: AtomicU64::new(0) })
+    }
+
+    /// The GPU.
+    pub fn info(&self) -> &GpuInfo {
+        &self.shared.info
+    }
+
+    /// Kernels compiled so far, those found on disk not counted.
+    pub fn compiled(&self) -> usize {
+        self.shared.cache.compiled()
+    }
+
+    /// Waits until all that was queued is done.
+    ///
+    /// # Errors
+    /// If any of it failed.
+    pub fn synchronize(&self) -> Result<(), ExecError> {
+        self.shared.stream.synchronize().map_err(|e| failed("waiting for the device", 0, &e))
+    }
+
+    /// As [`Executor::load`], with the program's own type.
+    ///
+    /// # Errors
+    /// As [`Executor::load`].
+    pub fn load_program(&self, plan: Plan) -> Result<CudaProgram, ExecError> {
+        CudaProgram::load(plan, &self.shared)
+    }
+}
+
+impl Executor for CudaExecutor {
+    fn target(&self) -> &dyn Target {
+        &self.target
+    }
+
+    fn new_state(&self, spec: &Arc<StateSpec>, seed: u64) -> Result<Box<dyn State>, ExecError> {
+        let id = self.states.fetch_add(1, Ordering::Relaxed) + 1;
+        Ok(Box::new(CudaState::new(&self.shared.stream, spec, seed, id)?))
+    }
+
+    fn load(&self, plan: Plan) -> Result<Box<dyn Program>, ExecError> {
+        Ok(Box::new(self.load_program(plan)?))
+    }
+}

@@ -1,0 +1,42 @@
+//! The CUDA executor: runs plans on an NVIDIA GPU of compute capability 8.0 or newer.
+//!
+//! A plan's launches are *lowered* to calls of kernels, compiled at first use by NVRTC for the GPU found and kept on disk,
+//! and of cuBLASLt. A program is recorded as one CUDA graph and replayed; nothing is allocated, and the host waits for
+//! nothing, while it runs. All libraries are opened when they are needed: the same binary runs without CUDA.
+//!
+//! Map: `ops` says what each op becomes; `elements` makes kernels from expressions; `plan` lowers a whole plan;
+//! [`CudaProgram`] runs it; `driver`, `nvrtc` and `blas` wrap the libraries and hold all `unsafe` but the launches
+//! themselves.
+
+mod blas;
+mod cache;
+mod driver;
+mod elements;
+mod executor;
+mod gpu;
+mod libraries;
+mod lower;
+mod nvrtc;
+mod ops;
+mod plan;
+mod program;
+mod state;
+mod target;
+
+pub use executor::{CudaError, CudaExecutor, CudaOptions};
+pub use gpu::{GpuFault, GpuInfo};
+pub use program::CudaProgram;
+pub use nvrtc::{NvrtcFault, compile};
+pub use state::CudaState;
+pub use target::CudaTarget;
+
+/// The sources of all kernels of a plan, each once, as the compiler gets them; `processors` is the number of
+/// multiprocessors that the plan is made for. Needs no GPU.
+///
+/// # Errors
+/// If a launch has no kernel.
+pub fn kernel_sources(plan: &ocelli_ir::plan::Plan, processors: usize) -> Result<Vec<String>, ocelli_ir::executor::ExecError> {
+    let (steps, _) = plan::steps(plan, processors)?;
+    let sources: std::collections::BTreeSet<&str> = steps.iter().flat_map(plan::Step::sources).collect();
+    Ok(sources.into_iter().map(|s| format!("{}\n{s}", executor::PRELUDE)).collect())
+}

@@ -1,0 +1,244 @@
+//! `attention` and its gradient, which never hold a T x T matrix (Dao et al. 2022).
+//!
+//! 16 bits run on tensor cores: `forward.cu`, and backward in one launch where a sample's head fits in shared memory
+//! (`backward.cu`), else in three (`delta.cu`, `backward_tiled.cu`). f32, and heads that are no multiple of 8, run on the
+//! simple kernels. Operands of several types are brought to f32 first: mixed precision makes none.
+
+use crate::elements::{Access, Loop, Place};
+use crate::lower::{Arg, Call, Defines, KernelCall, Lowered, Lowering, Tensor, c_float, c_type};
+use ocelli_ir::ops::{Attention, AttentionExtents};
+use ocelli_ir::{DType, View};
+
+const SHARED: &str = include_str!("shared.cuh");
+const SIMPLE: &str = include_str!("simple.cuh");
+const TILE: &str = include_str!("backward_tile.cuh");
+
+/// Most shared memory that a block uses: what every supported GPU has. The GPUs of data centres have more.
+const MOST_SHARED: usize = 99 * 1024;
+
+/// An operand: its address and how it lies.
+type Operand = (Arg, Tensor);
+
+/// All that both directions need.
+struct Cx<'a> {
+    op: &'a Attention,
+    e: AttentionExtents,
+    dtype: DType,
+    /// q, k, v, o, do, dq, dk, dv as far as there are any, with their names in the sources.
+    operands: Vec<(&'static str, Operand)>,
+    extras: Vec<Arg>,
+    lse: Arg,
+}
+
+pub fn forward(op: &Attention, cx: &Lowering) -> Option<Lowered> {
+    let mut done = Lowered::default();
+    let tensors = [("Q", 0), ("K", 1), ("V", 2)].map(|(name, i)| (name, (Arg::In(i, 0), cx.ins[i].clone())));
+    let o = ("O", (Arg::Out(0, 0), cx.outs[0].clone()));
+    let (attention, behind) = alike(op, cx, &mut done, (3, Arg::Out(1, 0)), tensors.into(), vec![o])?;
+    attention.forward(&mut done)?;
+    done.calls.extend(behind);
+    Some(done)
+}
+
+pub fn backward(op: &Attention, cx: &Lowering) -> Option<Lowered> {
+    let mut done = Lowered::default();
+    let reads = [("Q", 0), ("K", 1), ("V", 2), ("O", 3), ("DO", 5)];
+    let tensors = reads.map(|(name, i)| (name, (Arg::In(i, 0), cx.ins[i].clone())));
+    let writes = [("DQ", 0), ("DK", 1), ("DV", 2)].map(|(name, i)| (name, (Arg::Out(i, 0), cx.outs[i].clone())));
+    let (attention, behind) = alike(op, cx, &mut done, (6, Arg::In(4, 0)), tensors.into(), writes.into())?;
+    attention.backward(&mut done)?;
+    done.calls.extend(behind);
+    Some(done)
+}
+
+/// Operands of one type: those that are not are copied to f32, results through f32. The calls are to follow the kernels.
+fn alike<'a>(
+    op: &'a Attention,
+    cx: &Lowering,
+    done: &mut Lowered,
+    (inputs, lse): (usize, Arg),
+    reads: Vec<(&'static str, Operand)>,
+    writes: Vec<(&'static str, Operand)>,
+) -> Option<(Cx<'a>, Vec<Call>)> {
+    let e = op.extents(cx.ins[0].shape(), cx.ins[1].shape(), cx.ins[2].shape()).ok()?;
+    if e.b * e.tq * e.tk * e.h * e.d == 0 || e.d > 256 {
+        return None;
+    }
+    let extras = (inputs..cx.ins.len()).map(|i| Arg::In(i, 0)).collect();
+    let one = reads.iter().chain(&writes).all(|(_, (_, t))| t.dtype == cx.ins[0].dtype);
+    let mut attention = Cx { op, e, dtype: cx.ins[0].dtype, operands: vec![], extras, lse };
+    if one {
+        attention.operands = [reads, writes].concat();
+        return Some((attention, vec![]));
+    }
+    attention.dtype = DType::F32;
+    for (name, (arg, t)) in reads {
+        let to = wide(done, &t);
+        done.calls.push(convert((arg, &t), (to.0, &to.1)));
+        attention.operands.push((name, to));
+    }
+    let mut behind = Vec::new();
+    for (name, (arg, t)) in writes {
+        let from = wide(done, &t);
+        behind.push(convert((from.0, &from.1), (arg, &t)));
+        attention.operands.push((name, from));
+    }
+    Some((attention, behind))
+}
+
+/// Room for a tensor in f32.
+fn wide(done: &mut Lowered, t: &Tensor) -> Operand {
+    let arg = done.reserve(t.view.shape.numel() * size_of::<f32>());
+    (arg, Tensor { dtype: DType::F32, view: View::contiguous(t.view.shape.clone()), align: 256 })
+}
+
+fn convert(from: (Arg, &Tensor), to: (Arg, &Tensor)) -> Call {
+    let access = |(arg, t): (Arg, &Tensor)| Access {
+        arg,
+        dtype: t.dtype,
+        align: t.align,
+        place: Place::Strides(t.view.strides.clone()),
+    };
+    let (space, body) = (from.1.view.shape.0.clone(), "        const float y0 = x0;\n".into());
+    Call::Kernel(Loop { space, reads: vec![access(from)], writes: vec![access(to)], body, ..Loop::default() }.kernel())
+}
+
+impl Cx<'_> {
+    fn arg(&self, name: &str) -> Option<Arg> {
+        self.operands.iter().find(|(n, _)| *n == name).map(|(_, (arg, _))| *arg)
+    }
+
+    /// Arguments by name, then those of mask and dropout, then others.
+    fn args(&self, names: &[&str], behind: &[Arg]) -> Option<Vec<Arg>> {
+        let named = names.iter().map(|n| if *n == "LSE" { Some(self.lse) } else { self.arg(n) });
+        let named = named.collect::<Option<Vec<_>>>()?;
+        Some([&named, &self.extras[..], behind].concat())
+    }
+
+    fn defines(&self) -> Defines {
+        let (e, op) = (self.e, self.op);
+        let (threshold, site) = op.dropout.map_or((0, 0), |d| (d.threshold, d.site));
+        let mut all = Defines::new()
+            .with("T", c_type(self.dtype))
+            .with("HEAD", e.d)
+            .with("TQ", e.tq)
+            .with("TK", e.tk)
+            .with("H", e.h)
+            .with("G", e.g)
+            .with("B", e.b)
+            .with("CAUSAL", u8::from(op.causal))
+            .with("KV_LEN", u8::from(op.kv_len))
+            .with("DROPOUT", threshold)
+            .with("SITE_LO", format!("{:#x}u", site as u32))
+            .with("SITE_HI", format!("{:#x}u", (site >> 32) as u32))
+            .with("SCALE", c_float(op.scale));
+        for (name, (_, t)) in &self.operands {
+            for (axis, stride) in ["SB", "ST", "SH"].into_iter().zip(&t.view.strides) {
+                all = all.with(&format!("{name}_{axis}"), stride);
+            }
+        }
+        all
+    }
+
+    /// True if tensor cores can take all operands.
+    fn cores(&self) -> bool {
+        let rows = |t: &Tensor| t.align.is_multiple_of(16) && t.view.strides[..3].iter().all(|s| s.is_multiple_of(8));
+        self.dtype.size() == 2
+            && self.e.d.is_multiple_of(8)
+            && self.e.d <= 128
+            && self.operands.iter().all(|(_, (_, t))| rows(t))
+    }
+
+    /// Elements of a row in shared memory: padded so that no two rows that are read at once meet in a bank.
+    fn row(&self) -> usize {
+        let chunks = self.e.d.div_ceil(16) * 2;
+        8 * if matches!(chunks, 2 | 4) || chunks.is_multiple_of(8) { chunks } else { chunks + 1 }
+    }
+
+    fn forward(&self, done: &mut Lowered) -> Option<()> {
+        let (e, row) = (self.e, self.row());
+        let (tiles, keys) = (e.tq.div_ceil(16), e.tk.div_ceil(16));
+        let whole = e.tk.max(e.tq) <= 320 && e.d <= 64;
+        let block = if e.d <= 64 { 64 } else { 32 };
+        let warps = match whole {
+            true if tiles <= 3 => tiles,
+            true => tiles.div_ceil(2).min(12),
+            false => 4,
+        };
+        let behind = [self.arg("O")?, self.lse];
+        let args = self.args(&["Q", "K", "V"], &behind)?;
+        if !self.cores() {
+            let text = [SHARED, SIMPLE, include_str!("simple_forward.cu")].concat();
+            let grid = [e.tq.div_ceil(64 / lanes(e.d)), e.h, e.b];
+            let source = self.defines().with("SIMPLE", 1).source(&text);
+            done.calls.push(call("attention_forward", source, grid, 64, 0, args));
+            return Some(());
+        }
+        let grid = [if whole { 1 } else { tiles.div_ceil(warps) }, e.h, e.b];
+        let shared = 4 * row * if whole { 16 * keys } else { 2 * block };
+        let defines = self.defines().with("WARPS", warps).with("WHOLE", u8::from(whole)).with("BLOCK", block);
+        let source = defines.source(&[SHARED, include_str!("forward.cu")].concat());
+        done.calls.push(call("attention_forward", source, grid, 32 * warps, shared, args));
+        Some(())
+    }
+
+    fn backward(&self, done: &mut Lowered) -> Option<()> {
+        let (e, row) = (self.e, self.row());
+        let (tiles, keys) = (e.tq.div_ceil(16), e.tk.div_ceil(16));
+        let pairs = if self.op.causal { tiles * (tiles + 1) / 2 } else { tiles * keys };
+        let memory = 2 * row * 16 * (2 * tiles + keys) + 128 * tiles + 512 * pairs;
+        let all = ["Q", "K", "V", "O", "LSE", "DO"];
+        let (dq, dk, dv) = (self.arg("DQ")?, self.arg("DK")?, self.arg("DV")?);
+        if self.cores() && memory <= MOST_SHARED && e.d <= 64 && e.h == e.g && tiles <= 20 {
+            let warps = if keys <= 3 { keys } else { keys.div_ceil(2).min(12) };
+            let source = self.defines().with("WARPS", warps).source(&[SHARED, TILE, include_str!("backward.cu")].concat());
+            let args = self.args(&all, &[dq, dk, dv])?;
+            done.calls.push(call("attention_backward", source, [1, e.h, e.b], 32 * warps, memory, args));
+            return Some(());
+        }
+        let delta = done.reserve(e.b * e.h * e.tq * size_of::<f32>());
+        let simple = !self.cores();
+        let mut defines = self.defines();
+        if simple {
+            defines = defines.with("SIMPLE", 1);
+        }
+        let source = defines.source(&[SHARED, include_str!("delta.cu")].concat());
+        let args = vec![self.arg("O")?, self.arg("DO")?, delta];
+        done.calls.push(call("attention_backward_delta", source, [e.tq.div_ceil(16), e.h, e.b], 128, 0, args));
+        let some = ["Q", "K", "V", "LSE", "DO"];
+        let (keys, queries) = (self.args(&some, &[dk, dv, delta])?, self.args(&some, &[dq, delta])?);
+        if simple {
+            let rows = 64 / lanes(e.d);
+            let source = defines.source(&[SHARED, SIMPLE, include_str!("simple_backward.cu")].concat());
+            let grids = [[e.tk.div_ceil(rows), e.g, e.b], [e.tq.div_ceil(rows), e.h, e.b]];
+            done.calls.push(call("attention_backward_keys", source.clone(), grids[0], 64, 0, keys));
+            done.calls.push(call("attention_backward_queries", source, grids[1], 64, 0, queries));
+            return Some(());
+        }
+        let (warps, block) = (4, if e.d <= 64 { 64 } else { 32 });
+        let source = defines.with("WARPS", warps).with("BLOCK", block);
+        let source = source.source(&[SHARED, TILE, include_str!("backward_tiled.cu")].concat());
+        let memory = 8 * row * block;
+        let wider = if e.d > 64 { 4 * row * 16 * warps } else { 0 };
+        let grids = [[e.tk.div_ceil(16 * warps), e.g, e.b], [e.tq.div_ceil(16 * warps), e.h, e.b]];
+        let shared = memory + wider + 16 * block;
+        done.calls.push(call("attention_backward_keys", source.clone(), grids[0], 32 * warps, shared, keys));
+        done.calls.push(call("attention_backward_queries", source, grids[1], 32 * warps, memory, queries));
+        Some(())
+    }
+}
+
+/// Lanes that share a row in the simple kernels.
+fn lanes(d: usize) -> usize {
+    match d {
+        0..=32 => 1,
+        33..=64 => 2,
+        65..=128 => 4,
+        _ => 8,
+    }
+}
+
+fn call(entry: &'static str, source: String, grid: [usize; 3], threads: usize, shared: usize, args: Vec<Arg>) -> Call {
+    let (grid, block, shared) = (grid.map(|n| n as u32), threads as u32, shared as u32);
+    Call::Kernel(KernelCall { entry, source, grid, block, shared, args })
+}

@@ -1,0 +1,148 @@
+//! `fused` ops that are element by element: one pass over memory, whatever lies between stays in registers, in f32.
+
+use super::{arithmetic, dropout};
+use crate::elements::{Access, Loop, Place, ReadName};
+use crate::lower::{Arg, Lowered, Lowering, Tensor};
+use ocelli_ir::ops::Fused;
+use ocelli_ir::{DType, Graph, Node, Op, Shape, Value, View};
+use std::collections::HashMap;
+
+/// One kernel for the whole body, if all of it works element by element over one space.
+pub fn lower(op: &Fused, cx: &Lowering) -> Option<Lowered> {
+    let body = &*op.body;
+    let inputs = body.nodes().iter().filter(|n| matches!(n.op, Op::Input(_))).map(|n| n.outputs[0]);
+    let inputs = inputs.enumerate().map(|(i, v)| (v, i)).collect();
+    let mut made = Made { body, cx, inputs, names: HashMap::new(), one: Loop { name: ReadName::E, ..Loop::default() } };
+    made.one.space = made.space()?;
+    for node in body.nodes() {
+        made.node(node)?;
+    }
+    for (i, (_, v)) in body.outputs().iter().enumerate() {
+        made.write(i, *v)?;
+    }
+    Some(Lowered::kernel(made.one.kernel()))
+}
+
+/// A kernel in the making.
+struct Made<'a> {
+    body: &'a Graph,
+    cx: &'a Lowering,
+    /// Numbers of the inputs.
+    inputs: HashMap<Value, usize>,
+    /// Variables that hold values.
+    names: HashMap<Value, String>,
+    one: Loop,
+}
+
+impl Made<'_> {
+    /// The space of all elements: that of the dropout, if there is one, else of the first result.
+    fn space(&self) -> Option<Vec<usize>> {
+        let drops = self.body.nodes().iter().find(|n| matches!(n.op, Op::DropoutOp(_)));
+        match drops {
+            Some(node) => Some(dropout::space(&self.body.shape(node.outputs[0]))),
+            None => Some(self.body.shape(self.body.outputs().first()?.1)),
+        }
+    }
+
+    fn numel(&self) -> usize {
+        self.one.space.iter().product()
+    }
+
+    fn node(&mut self, node: &Node) -> Option<()> {
+        let full = |v: &Value| self.body.ty(*v).shape.numel() == self.numel();
+        match &node.op {
+            Op::Input(_) => Some(()),
+            // The same elements in the same order: only the shape's name changes.
+            Op::Reshape(_) => {
+                let x = node.inputs[0];
+                if let Some(&input) = self.inputs.get(&x) {
+                    self.inputs.insert(node.outputs[0], input);
+                } else {
+                    let name = self.names.get(&x)?.clone();
+                    self.names.insert(node.outputs[0], name);
+                }
+                Some(())
+            }
+            Op::Constant(_) => {
+                let text = arithmetic::statements(&node.op, 0)?;
+                self.declare(node, &text, &[])
+            }
+            Op::DropoutOp(op) => {
+                if dropout::space(&self.body.shape(node.outputs[0])) != self.one.space {
+                    return None;
+                }
+                let q = self.one.extra.len();
+                for v in &node.inputs[1..] {
+                    let input = *self.inputs.get(v)?;
+                    self.one.extra.push((Arg::In(input, 0), DType::U32));
+                }
+                let [prologue, text] = dropout::statements(op, q);
+                self.one.prologue.push_str(&prologue);
+                self.one.coordinates = true;
+                let x = self.read(node.inputs[0], &self.body.ty(node.outputs[0]).shape.clone())?;
+                self.declare(node, &text, &[x])
+            }
+            op if node.outputs.iter().all(full) => {
+                let text = arithmetic::statements(op, node.inputs.len()).filter(|t| !t.contains("c_last"))?;
+                let shape = self.body.ty(node.outputs[0]).shape.clone();
+                let names = node.inputs.iter().map(|&v| self.read(v, &shape)).collect::<Option<Vec<_>>>()?;
+                self.declare(node, &text, &names)
+            }
+            _ => None,
+        }
+    }
+
+    /// Statements as a block of their own, whose results become variables.
+    fn declare(&mut self, node: &Node, text: &str, inputs: &[String]) -> Option<()> {
+        let ty = |v: &Value| if self.body.ty(*v).dtype.is_float() { "float" } else { "u32" };
+        let mut code = String::new();
+        for v in &node.outputs {
+            code.push_str(&format!("        {} t{};\n", ty(v), v.index()));
+        }
+        code.push_str("        {\n");
+        for (i, name) in inputs.iter().enumerate() {
+            code.push_str(&format!("        const auto x{i} = {name};\n"));
+        }
+        code.push_str(text);
+        for (i, v) in node.outputs.iter().enumerate() {
+            code.push_str(&format!("        t{} = y{i};\n", v.index()));
+            self.names.insert(*v, format!("t{}", v.index()));
+        }
+        code.push_str("        }\n");
+        self.one.body.push_str(&code);
+        Some(())
+    }
+
+    /// The variable of a value, broadcast to `shape`, which has as many elements as the space.
+    fn read(&mut self, v: Value, shape: &Shape) -> Option<String> {
+        if let Some(name) = self.names.get(&v) {
+            let constant = matches!(self.body.producer(v).op, Op::Constant(_));
+            let scalar = self.body.ty(v).shape.numel() == 1;
+            return (constant && scalar || self.body.ty(v).shape.numel() == self.numel()).then(|| name.clone());
+        }
+        let input = *self.inputs.get(&v)?;
+        let t = &self.cx.ins[input];
+        let view = View { offset: 0, ..t.view.clone() }.reshape(&self.body.ty(v).shape)?;
+        let view = view.broadcast(shape)?.reshape(&self.one.space.clone().into())?;
+        let access = Access { arg: Arg::In(input, 0), dtype: t.dtype, align: t.align, place: Place::Strides(view.strides) };
+        let same = |a: &Access| a.arg == access.arg && a.place == access.place;
+        let at = self.one.reads.iter().position(same).unwrap_or_else(|| {
+            self.one.reads.push(access.clone());
+            self.one.reads.len() - 1
+        });
+        Some(format!("e{at}"))
+    }
+
+    fn write(&mut self, i: usize, v: Value) -> Option<()> {
+        let t: &Tensor = &self.cx.outs[i];
+        if t.view.shape.numel() != self.numel() {
+            return None;
+        }
+        let view = View { offset: 0, ..t.view.clone() }.reshape(&self.one.space.clone().into())?;
+        let place = Place::Strides(view.strides);
+        self.one.writes.push(Access { arg: Arg::Out(i, 0), dtype: t.dtype, align: t.align, place });
+        let name = self.names.get(&v)?;
+        self.one.body.push_str(&format!("        const auto y{i} = {name};\n"));
+        Some(())
+    }
+}

@@ -1,0 +1,89 @@
+//! Norms of rows: `layer_norm`, `rms_norm` and their gradients. A warp takes a row, which it keeps in registers.
+//!
+//! Gradients of scale and shift are sums over all rows: each block sums those of its own rows, and a second kernel adds the
+//! blocks' sums in their order.
+
+use super::column_sum;
+use crate::lower::{Arg, Call, Defines, KernelCall, Lowered, Lowering, Tensor, c_float, c_type};
+use ocelli_ir::ops::{LayerNorm, RmsNorm};
+
+/// Rows that a block takes at a time, one a warp.
+const WARPS: usize = 8;
+/// Longest row that a warp keeps in its registers.
+const LONGEST: usize = 4096;
+
+/// Extents, and how many neighbours a lane takes at once.
+struct Rows {
+    rows: usize,
+    cols: usize,
+    pack: usize,
+}
+
+impl Rows {
+    /// None if a row is too long.
+    fn new(x: &Tensor, all: &[&Tensor]) -> Option<Self> {
+        let (rows, cols) = x.view.shape.rows();
+        let fits = |pack: usize| {
+            cols.is_multiple_of(32 * pack) && all.iter().all(|t| t.align.is_multiple_of((pack * t.dtype.size()).min(16)))
+        };
+        let pack = [8, 4, 2].into_iter().find(|&p| fits(p)).unwrap_or(1);
+        (cols > 0 && cols <= LONGEST).then_some(Self { rows, cols, pack })
+    }
+
+    fn defines(&self) -> Defines {
+        Defines::new().with("ROWS", self.rows).with("COLS", self.cols).with("PACK", self.pack).with("WARPS", WARPS)
+    }
+
+    fn blocks(&self) -> usize {
+        self.rows.div_ceil(WARPS).max(1)
+    }
+}
+
+fn call(entry: &'static str, source: String, blocks: usize, args: Vec<Arg>) -> Call {
+    Call::Kernel(KernelCall { entry, source, grid: [blocks as u32, 1, 1], block: 32 * WARPS as u32, shared: 0, args })
+}
+
+pub fn layer_norm(op: &LayerNorm, cx: &Lowering) -> Option<Lowered> {
+    forward(cx, op.eps, true)
+}
+
+pub fn rms_norm(op: &RmsNorm, cx: &Lowering) -> Option<Lowered> {
+    forward(cx, op.eps, false)
+}
+
+fn forward(cx: &Lowering, eps: f64, mean: bool) -> Option<Lowered> {
+    let (x, y) = (&cx.ins[0], &cx.outs[0]);
+    let rows = Rows::new(x, &cx.ins.iter().chain([y]).collect::<Vec<_>>())?;
+    let defines = rows.defines().with("TX", c_type(x.dtype)).with("TY", c_type(y.dtype)).with("TG", c_type(cx.ins[1].dtype));
+    let defines = defines.with("TB", c_type(cx.ins.get(2).map_or(x.dtype, |t| t.dtype)));
+    let source = defines.with("EPS", c_float(eps)).with("MEAN", u8::from(mean)).source(include_str!("forward.cu"));
+    let args = (0..cx.ins.len()).map(|i| Arg::In(i, 0)).chain((0..cx.outs.len()).map(|i| Arg::Out(i, 0)));
+    Some(Lowered { calls: vec![call("norm_rows", source, rows.blocks(), args.collect())], ..Lowered::default() })
+}
+
+pub fn layer_norm_grad(cx: &Lowering) -> Option<Lowered> {
+    backward(cx, true)
+}
+
+pub fn rms_norm_grad(cx: &Lowering) -> Option<Lowered> {
+    backward(cx, false)
+}
+
+fn backward(cx: &Lowering, mean: bool) -> Option<Lowered> {
+    let (x, gamma, dx) = (&cx.ins[0], &cx.ins[1], &cx.outs[0]);
+    let dy = cx.ins.last()?;
+    let rows = Rows::new(x, &[x, gamma, dx, dy])?;
+    let blocks = rows.blocks().min(2 * cx.processors);
+    let mut done = Lowered::default();
+    let sums: Vec<Arg> = (1..cx.outs.len()).map(|_| done.reserve(blocks * rows.cols * size_of::<f32>())).collect();
+    let defines = rows.defines().with("TX", c_type(x.dtype)).with("TG", c_type(gamma.dtype)).with("MEAN", u8::from(mean));
+    let defines = defines.with("TDY", c_type(dy.dtype)).with("TDX", c_type(dx.dtype));
+    let source = defines.source(include_str!("backward.cu"));
+    let ins = (0..cx.ins.len()).map(|i| Arg::In(i, 0));
+    let args = ins.chain([Arg::Out(0, 0)]).chain(sums.iter().copied()).collect();
+    done.calls.push(call("norm_rows_grad", source, blocks, args));
+    for (i, &from) in sums.iter().enumerate() {
+        done.calls.push(column_sum::call(from, blocks, rows.cols, Arg::Out(i + 1, 0), cx.outs[i + 1].dtype));
+    }
+    Some(done)
+}

@@ -1,0 +1,197 @@
+//! A plan's launches, lowered: calls whose operands are places, still without addresses.
+
+use crate::lower::{ALIGNMENT, Arg, Call, Lowered, Lowering, Tensor};
+use crate::ops;
+use crate::target::NAME;
+use ocelli_ir::executor::ExecError;
+use ocelli_ir::ops::{Adam, Contiguous};
+use ocelli_ir::plan::{Launch, Operand, Place, Plan};
+use ocelli_ir::{Op, TensorType, View};
+
+/// Where an operand's first element is, before anything has an address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Spot {
+    /// The memory.
+    pub place: Place,
+    /// Bytes from its start.
+    pub at: usize,
+}
+
+/// A lowered launch, or several launches that became one.
+#[derive(Clone, Debug)]
+pub struct Step {
+    /// First of the plan's launches that it computes.
+    pub launch: usize,
+    /// How many.
+    pub launches: usize,
+    /// What it becomes.
+    pub lowered: Lowered,
+    /// Operands.
+    pub ins: Vec<Spot>,
+    /// Results.
+    pub outs: Vec<Spot>,
+}
+
+/// A program's own memory: what the host gives, and copies of results that lie where a later write could reach them.
+#[derive(Clone, Debug, Default)]
+pub struct Own {
+    /// Where each input starts.
+    pub inputs: Vec<usize>,
+    /// Bytes of all inputs.
+    pub input_bytes: usize,
+    /// Where the copy of each output starts, for those that have one.
+    pub kept: Vec<Option<usize>>,
+    /// Bytes in all.
+    pub bytes: usize,
+}
+
+/// Lowers all launches of a plan, checks their operands, and adds copies of results that do not lie in the arena.
+///
+/// # Errors
+/// If a launch has no kernel, or an operand does not lie inside its place.
+pub fn steps(plan: &Plan, processors: usize) -> Result<(Vec<Step>, Own), ExecError> {
+    let own = own(plan);
+    let mut steps = Vec::with_capacity(plan.launches.len());
+    let mut i = 0;
+    while i < plan.launches.len() {
+        let count = adam_run(&plan.launches[i..]);
+        let step = if count > 1 { adams(plan, i, count)? } else { single(plan, i, processors)? };
+        steps.push(step);
+        i += count.max(1);
+    }
+    for ((name, operand), kept) in plan.outputs.iter().zip(&own.kept) {
+        spot(plan, operand).map_err(|m| misuse(plan, format!("output '{name}': {m}")))?;
+        if kept.is_some() {
+            let op = Op::Contiguous(Contiguous);
+            let out = Tensor::dense(&operand.ty());
+            let cx = Lowering { ins: vec![tensor(operand)], outs: vec![out], in_place: false, processors };
+            let lowered = ops::lower(&op, &cx).ok_or_else(|| misuse(plan, format!("output '{name}' cannot be kept")))?;
+            let ins = vec![spot(plan, operand).map_err(|m| misuse(plan, m))?];
+            // The copies lie behind the inputs, in the same memory.
+            let outs = vec![Spot { place: Place::Input(0), at: kept.unwrap_or(0) }];
+            steps.push(Step { launch: plan.launches.len(), launches: 0, lowered, ins, outs });
+        }
+    }
+    Ok((steps, own))
+}
+
+fn own(plan: &Plan) -> Own {
+    let mut own = Own::default();
+    let mut take = |bytes: usize| {
+        let at = own.bytes;
+        own.bytes = (at + bytes).next_multiple_of(ALIGNMENT);
+        at
+    };
+    let inputs: Vec<usize> = plan.inputs.iter().map(|(_, ty)| take(ty.bytes())).collect();
+    let input_bytes = take(0);
+    let kept = plan.outputs.iter().map(|(_, o)| (!matches!(o.place, Place::Arena(_))).then(|| take(o.ty().bytes())));
+    own.kept = kept.collect();
+    Own { inputs, input_bytes, ..own }
+}
+
+fn misuse(plan: &Plan, message: impl Into<String>) -> ExecError {
+    ExecError::Misuse { program: plan.name.clone(), message: message.into() }
+}
+
+fn at_launch(plan: &Plan, i: usize) -> String {
+    let l = &plan.launches[i];
+    format!("launch {i} ({} in '{}')", l.op, l.scope)
+}
+
+fn single(plan: &Plan, i: usize, processors: usize) -> Result<Step, ExecError> {
+    let l = &plan.launches[i];
+    let spots = |operands: &[Operand]| {
+        operands.iter().map(|o| spot(plan, o)).collect::<Result<Vec<_>, _>>().map_err(|m| misuse(plan, format!("{}: {m}", at_launch(plan, i))))
+    };
+    let (ins, outs) = (spots(&l.inputs)?, spots(&l.outputs)?);
+    let pairs = l.op.in_place();
+    let in_place = !pairs.is_empty() && pairs.iter().all(|&(o, i)| outs[o] == ins[i]);
+    let tensors = |operands: &[Operand]| operands.iter().map(tensor).collect();
+    let cx = Lowering { ins: tensors(&l.inputs), outs: tensors(&l.outputs), in_place, processors };
+    let views = l.inputs.iter().enumerate().all(|(k, o)| o.view.is_contiguous() || ops::reads(&l.op, k, &o.view))
+        && l.outputs.iter().enumerate().all(|(k, o)| o.view.is_contiguous() || ops::writes(&l.op, k, &o.view));
+    let lowered = ops::lower(&l.op, &cx).filter(|_| views).ok_or_else(|| {
+        let types: Vec<String> = l.inputs.iter().map(|o| o.ty().to_string()).collect();
+        ExecError::Unsupported {
+            program: plan.name.clone(),
+            op: at_launch(plan, i),
+            device: NAME.into(),
+            message: format!("no kernel for {}", types.join(", ")),
+        }
+    })?;
+    Ok(Step { launch: i, launches: 1, lowered, ins, outs })
+}
+
+/// How many launches from the first on are steps of one optimiser under the same scalars: one launch makes them all.
+fn adam_run(launches: &[Launch]) -> usize {
+    let Op::Adam(first) = &launches[0].op else { return 1 };
+    let same = |l: &&Launch| {
+        matches!(&l.op, Op::Adam(op) if op == first)
+            && l.inputs[4..].iter().zip(&launches[0].inputs[4..]).all(|(a, b)| a == b)
+    };
+    launches.iter().take_while(same).count()
+}
+
+fn adams(plan: &Plan, first: usize, count: usize) -> Result<Step, ExecError> {
+    let launches = &plan.launches[first..first + count];
+    let Op::Adam(op) = &launches[0].op else { return Err(misuse(plan, "no optimiser step where one was found")) };
+    let op: &Adam = op;
+    let spots = |operands: &mut dyn Iterator<Item = &Operand>| {
+        operands.map(|o| spot(plan, o)).collect::<Result<Vec<_>, _>>().map_err(|m| misuse(plan, m))
+    };
+    let scalars = &launches[0].inputs[4..];
+    let ins = spots(&mut launches.iter().flat_map(|l| &l.inputs[..4]).chain(scalars))?;
+    let outs = spots(&mut launches.iter().flat_map(|l| &l.outputs))?;
+    let tensors: Vec<Tensor> = launches.iter().flat_map(|l| l.inputs[..4].iter().chain(&l.outputs)).map(tensor).collect();
+    if tensors.iter().any(|t| !t.view.is_contiguous()) {
+        return Err(misuse(plan, format!("{}: a view with gaps", at_launch(plan, first))));
+    }
+    let aligned = tensors.iter().all(|t| t.align >= 16);
+    let sizes: Vec<usize> = launches.iter().map(|l| l.inputs[0].view.shape.numel()).collect();
+    Ok(Step { launch: first, launches: count, lowered: ops::many_adam(op, &sizes, aligned), ins, outs })
+}
+
+fn tensor(o: &Operand) -> Tensor {
+    let start = if let Place::Arena(at) = o.place { at } else { 0 };
+    let bytes = start + o.view.offset * o.dtype.size();
+    let align = if bytes == 0 { ALIGNMENT } else { ALIGNMENT.min(1 << bytes.trailing_zeros()) };
+    Tensor { dtype: o.dtype, view: o.view.clone(), align }
+}
+
+/// Where an operand is, or why it is nowhere.
+fn spot(plan: &Plan, o: &Operand) -> Result<Spot, String> {
+    let whole = |ty: &TensorType| (ty.dtype == o.dtype).then(|| ty.bytes());
+    let (start, bytes) = match o.place {
+        Place::Arena(at) => (at, Some(plan.arena_bytes)),
+        Place::State(slot) if (slot.0 as usize) < plan.state.len() => (0, whole(&plan.state.get(slot).ty)),
+        Place::State(slot) => return Err(format!("there is no slot {}", slot.0)),
+        Place::Input(i) => (0, plan.inputs.get(i).and_then(|(_, ty)| whole(ty))),
+    };
+    let view: &View = &o.view;
+    if view.shape.len() != view.strides.len() {
+        return Err(format!("view {view:?} has another number of strides than axes"));
+    }
+    let at = start + view.offset * o.dtype.size();
+    match bytes {
+        Some(bytes) if start + o.end_bytes() <= bytes && at.is_multiple_of(o.dtype.size()) => Ok(Spot { place: o.place, at }),
+        Some(bytes) => Err(format!("view {view:?} ends outside its {bytes} bytes")),
+        None => Err(format!("{:?} holds no {}", o.place, o.dtype)),
+    }
+}
+
+impl Step {
+    /// What the calls ask for, as kernels' sources: those that are no kernels are left out.
+    pub fn sources(&self) -> impl Iterator<Item = &str> {
+        self.lowered.calls.iter().filter_map(|c| if let Call::Kernel(k) = c { Some(k.source.as_str()) } else { None })
+    }
+
+    /// The spot of an argument, and the bytes behind it; none for workspace and tables.
+    pub fn spot(&self, arg: Arg) -> Option<Spot> {
+        let (spot, more) = match arg {
+            Arg::In(i, more) => (self.ins[i], more),
+            Arg::Out(i, more) => (self.outs[i], more),
+            Arg::Work(_) | Arg::Table => return None,
+        };
+        Some(Spot { at: spot.at + more, ..spot })
+    }
+}

@@ -1,0 +1,365 @@
+//! A loaded plan: kernels and products in order, recorded as one graph the first time it runs on a state.
+
+use crate::blas::{Blas, Product};
+use crate::driver::{DeviceBuffer, Driven, DriverFault, Event, Function, Graph, PinnedBuffer};
+use crate::executor::{Shared, lock};
+use crate::lower::{Arg, Call};
+use crate::plan::{self, Own, Spot, Step};
+use crate::state::{CudaState, failed};
+use crate::target::NAME;
+use ocelli_ir::executor::{ExecError, Program, State};
+use ocelli_ir::plan::{Place, Plan};
+use ocelli_ir::{StateSpec, View};
+use std::sync::Arc;
+
+/// Batches that the host may be ahead.
+const STAGES: usize = 3;
+
+/// A call with all that it needs but addresses.
+#[derive(Debug)]
+enum Ready {
+    Kernel { function: Function, grid: [u32; 3], block: u32, shared: u32, args: Vec<Arg> },
+    Product(Box<Product>),
+    Zero(Arg, usize),
+}
+
+/// A call with its addresses.
+#[derive(Debug)]
+struct Bound {
+    step: usize,
+    call: usize,
+    addresses: Vec<u64>,
+}
+
+/// What was bound: to which memory, and the graph if one was recorded.
+#[derive(Debug)]
+struct Binding {
+    state: u64,
+    generation: u64,
+    calls: Vec<Bound>,
+    graph: Option<Graph>,
+}
+
+/// A plan made ready to run on a GPU.
+#[derive(Debug)]
+pub struct CudaProgram {
+    plan: Plan,
+    steps: Vec<Step>,
+    ready: Vec<Vec<Ready>>,
+    own: Own,
+    memory: DeviceBuffer,
+    /// Lists of addresses, one behind the other, and where each step's starts.
+    tables: DeviceBuffer,
+    table_starts: Vec<usize>,
+    stages: Vec<(PinnedBuffer, Event)>,
+    next_stage: usize,
+    binding: Option<Binding>,
+    fits: Option<Arc<StateSpec>>,
+    shared: Arc<Shared>,
+    id: u64,
+}
+
+impl CudaProgram {
+    pub(crate) fn load(plan: Plan, shared: &Arc<Shared>) -> Result<Self, ExecError> {
+        let (steps, own) = plan::steps(&plan, shared.info.processors)?;
+        let ready = prepare(&plan, &steps, shared)?;
+        let context = shared.stream.context();
+        let mut table_starts = Vec::new();
+        let mut table_bytes = 0;
+        for step in &steps {
+            table_starts.push(table_bytes);
+            table_bytes += step.lowered.table.len() * 16;
+        }
+        let device = |what: &str, bytes| DeviceBuffer::new(context, bytes).map_err(|e| failed(what, bytes, &e));
+        let memory = device("inputs", own.bytes)?;
+        let tables = device("lists of addresses", table_bytes)?;
+        let stage = || Ok((PinnedBuffer::new(context, own.input_bytes)?, Event::new(context)?));
+        let stages = (0..STAGES).map(|_| stage()).collect::<Driven<Vec<_>>>();
+        let stages = stages.map_err(|e| failed("pinned memory for inputs", own.input_bytes, &e))?;
+        let id = {
+            let mut scratch = lock(&shared.scratch);
+            let work = steps.iter().map(|s| s.lowered.work).max().unwrap_or(0);
+            scratch.grow(&shared.stream, plan.arena_bytes, work)?;
+            scratch.loaded += 1;
+            scratch.loaded
+        };
+        let shared = shared.clone();
+        let (next_stage, binding, fits) = (0, None, None);
+        Ok(Self { plan, steps, ready, own, memory, tables, table_starts, stages, next_stage, binding, fits, shared, id })
+    }
+
+    /// Number of kernels, products and fills of one run.
+    pub fn calls(&self) -> usize {
+        self.ready.iter().map(Vec::len).sum()
+    }
+
+    /// Milliseconds of device time of each step of the last `runs` runs, on average, launch by launch: (index of the first
+    /// launch, number of launches, ms). Inputs are those of the last run.
+    ///
+    /// # Errors
+    /// As [`Program::run`].
+    pub fn profile(&mut self, state: &mut dyn State, runs: usize) -> Result<Vec<(usize, usize, f64)>, ExecError> {
+        let state = own_state(&self.plan, state)?;
+        self.bind(state)?;
+        let stream = &self.shared.stream;
+        let fault = |e: DriverFault| failed("timing launches", 0, &e);
+        let marks = (0..=self.steps.len()).map(|_| Event::new(stream.context())).collect::<Driven<Vec<_>>>().map_err(fault)?;
+        let mut times = vec![0.0; self.steps.len()];
+        let binding = self.binding.as_ref().map_or(&[][..], |b| &b.calls[..]);
+        for _ in 0..runs {
+            marks[0].record(stream).map_err(fault)?;
+            for (i, mark) in marks.iter().enumerate().skip(1) {
+                self.queue(binding.iter().filter(|b| b.step == i - 1))?;
+                mark.record(stream).map_err(fault)?;
+            }
+            stream.synchronize().map_err(fault)?;
+            for (time, pair) in times.iter_mut().zip(marks.windows(2)) {
+                *time += f64::from(pair[1].since(&pair[0]).map_err(fault)?) / runs as f64;
+            }
+        }
+        Ok(self.steps.iter().zip(times).map(|(s, t)| (s.launch, s.launches, t)).collect())
+    }
+
+    /// Gives every call its addresses on this state, and records the graph.
+    fn bind(&mut self, state: &CudaState) -> Result<(), ExecError> {
+        let shared = self.shared.clone();
+        let scratch = lock(&shared.scratch);
+        let current = |b: &Binding| b.state == state.id && b.generation == scratch.generation;
+        if self.binding.as_ref().is_some_and(current) {
+            return Ok(());
+        }
+        let base = Bases { arena: scratch.arena.address(), work: scratch.work.address(), state, program: self };
+        let mut table = Vec::new();
+        for step in &self.steps {
+            for &(arg, count) in &step.lowered.table {
+                table.extend([base.address(0, step, arg), count]);
+            }
+        }
+        let mut calls = Vec::with_capacity(self.calls());
+        for (i, (step, ready)) in self.steps.iter().zip(&self.ready).enumerate() {
+            for (call, ready) in ready.iter().enumerate() {
+                let args: Vec<Arg> = match ready {
+                    Ready::Kernel { args, .. } => args.clone(),
+                    Ready::Product(p) => [Some(p.call.a.arg), Some(p.call.b.arg), Some(p.call.d.arg), p.call.bias].into_iter().flatten().collect(),
+                    Ready::Zero(arg, _) => vec![*arg],
+                };
+                let addresses = args.into_iter().map(|arg| base.address(i, step, arg)).collect();
+                calls.push(Bound { step: i, call, addresses });
+            }
+        }
+        self.tables
+            .write(&shared.stream, 0, bytemuck::cast_slice(&table))
+            .map_err(|e| failed("lists of addresses", table.len() * 8, &e))?;
+        let mut graph = None;
+        if shared.options.cuda_graph && !calls.is_empty() {
+            graph = Some(Graph::record(&shared.stream, || self.queue(calls.iter()).map_err(Recording::Exec)).map_err(|e| match e {
+                Recording::Exec(e) => e,
+                Recording::Driver(e) => failed(&format!("program '{}' as a graph", self.plan.name), 0, &e),
+            })?);
+        }
+        self.binding = Some(Binding { state: state.id, generation: scratch.generation, calls, graph });
+        Ok(())
+    }
+
+    /// Queues calls in order.
+    fn queue<'a>(&self, calls: impl Iterator<Item = &'a Bound>) -> Result<(), ExecError> {
+        let stream = &self.shared.stream;
+        for bound in calls {
+            let done = match &self.ready[bound.step][bound.call] {
+                Ready::Kernel { function, grid, block, shared, .. } => {
+                    // SAFETY: the lowering made source and arguments together; `plan::steps` saw that operands lie inside
+                    // the arena, the state or the program's memory, all alive until the program or the state is dropped,
+                    // which waits for the device.
+                    unsafe { function.launch(stream, *grid, *block, *shared, &bound.addresses) }.map_err(|e| e.to_string())
+                }
+                Ready::Product(product) => {
+                    let at = |i: usize| bound.addresses.get(i).copied().unwrap_or(0);
+                    // SAFETY: as above.
+                    unsafe { self.shared.blas()?.run(product, [at(0), at(1), at(2), at(3)], &self.shared.products, stream) }
+                }
+                // SAFETY: as above.
+                Ready::Zero(_, bytes) => unsafe { stream.zero(bound.addresses[0], *bytes) }.map_err(|e| e.to_string()),
+            };
+            done.map_err(|message| {
+                let launch = self.steps[bound.step].launch;
+                let name = self.plan.launches.get(launch).map_or("a copy of a result".into(), |l| format!("{} in '{}'", l.op, l.scope));
+                let message = format!("program '{}', launch {launch} ({name}): {message}", self.plan.name);
+                ExecError::Device { device: NAME.into(), message }
+            })?;
+        }
+        Ok(())
+    }
+
+    fn check_inputs(&self, inputs: &[&[u8]]) -> Result<(), ExecError> {
+        let (want, found) = (self.plan.inputs.len(), inputs.len());
+        if want != found {
+            return Err(misuse(&self.plan, format!("takes {want} inputs, got {found}")));
+        }
+        for ((name, ty), bytes) in self.plan.inputs.iter().zip(inputs) {
+            if bytes.len() != ty.bytes() {
+                let (want, found) = (ty.bytes(), bytes.len());
+                return Err(misuse(&self.plan, format!("input '{name}' is {ty}, {want} bytes, got {found}")));
+            }
+        }
+        Ok(())
+    }
+
+    /// The state must have the plan's slots, perhaps with more behind them.
+    fn check_state(&mut self, spec: &Arc<StateSpec>) -> Result<(), ExecError> {
+        let same = |a: &Arc<StateSpec>| Arc::ptr_eq(a, spec);
+        if same(&self.plan.state) || self.fits.as_ref().is_some_and(same) {
+            return Ok(());
+        }
+        if let Some(slot) = self.plan.state.first_missing(spec) {
+            return Err(misuse(&self.plan, format!("the state has no slot '{}' {} where it should be", slot.name, slot.ty)));
+        }
+        self.fits = Some(spec.clone());
+        Ok(())
+    }
+
+    fn stage(&mut self, inputs: &[&[u8]]) -> Driven<()> {
+        if self.own.input_bytes == 0 {
+            return Ok(());
+        }
+        let (pinned, copied) = &mut self.stages[self.next_stage];
+        self.next_stage = (self.next_stage + 1) % STAGES;
+        // Waits only if the host is STAGES batches ahead of the device.
+        copied.synchronize()?;
+        for (&at, bytes) in self.own.inputs.iter().zip(inputs) {
+            pinned.bytes_mut()[at..][..bytes.len()].copy_from_slice(bytes);
+        }
+        self.memory.write_pinned(&self.shared.stream, 0, pinned, self.own.input_bytes)?;
+        copied.record(&self.shared.stream)
+    }
+}
+
+/// What can go wrong while a graph is recorded.
+enum Recording {
+    Exec(ExecError),
+    Driver(DriverFault),
+}
+
+impl From<DriverFault> for Recording {
+    fn from(e: DriverFault) -> Self {
+        Self::Driver(e)
+    }
+}
+
+/// Addresses of all memory of a run.
+struct Bases<'a> {
+    arena: u64,
+    work: u64,
+    state: &'a CudaState,
+    program: &'a CudaProgram,
+}
+
+impl Bases<'_> {
+    fn address(&self, index: usize, step: &Step, arg: Arg) -> u64 {
+        match (arg, step.spot(arg)) {
+            (_, Some(Spot { place, at })) => {
+                let base = match place {
+                    Place::Arena(_) => self.arena,
+                    Place::State(slot) => self.state.memory.address() + self.state.starts[slot.0 as usize] as u64,
+                    Place::Input(i) if step.launches > 0 || !self.program.plan.inputs.is_empty() && self.is_input(step, arg) => {
+                        self.program.memory.address() + self.program.own.inputs[i] as u64
+                    }
+                    Place::Input(_) => self.program.memory.address(),
+                };
+                base + at as u64
+            }
+            (Arg::Work(at), _) => self.work + at as u64,
+            _ => self.program.tables.address() + self.program.table_starts[index] as u64,
+        }
+    }
+
+    /// True unless the argument is the copy of a result, which lies behind all inputs.
+    fn is_input(&self, step: &Step, arg: Arg) -> bool {
+        step.launches > 0 || matches!(arg, Arg::In(..))
+    }
+}
+
+/// Compiles the kernels and chooses the products.
+fn prepare(plan: &Plan, steps: &[Step], shared: &Arc<Shared>) -> Result<Vec<Vec<Ready>>, ExecError> {
+    shared.compile(steps.iter().flat_map(Step::sources))?;
+    let device = |i: usize, message: String| {
+        let name = plan.launches.get(i).map_or(String::new(), |l| format!(", launch {i} ({} in '{}')", l.op, l.scope));
+        ExecError::Device { device: NAME.into(), message: format!("program '{}'{name}: {message}", plan.name) }
+    };
+    let one = |step: &Step, call: &Call| match call {
+        Call::Kernel(k) => {
+            let function = shared.function(&k.source, k.entry, k.shared).map_err(|e| device(step.launch, e.to_string()))?;
+            Ok(Ready::Kernel { function, grid: k.grid, block: k.block, shared: k.shared, args: k.args.clone() })
+        }
+        Call::Gemm(g) => {
+            let blas: &Blas = shared.blas()?;
+            let product = blas.choose(*g, shared.options.tf32).map_err(|m| device(step.launch, m))?;
+            Ok(Ready::Product(Box::new(product)))
+        }
+        Call::Zero(arg, bytes) => Ok(Ready::Zero(*arg, *bytes)),
+    };
+    steps.iter().map(|step| step.lowered.calls.iter().map(|call| one(step, call)).collect()).collect()
+}
+
+fn misuse(plan: &Plan, message: impl Into<String>) -> ExecError {
+    ExecError::Misuse { program: plan.name.clone(), message: message.into() }
+}
+
+fn own_state<'a>(plan: &Plan, state: &'a mut dyn State) -> Result<&'a mut CudaState, ExecError> {
+    state.as_any().downcast_mut::<CudaState>().ok_or_else(|| misuse(plan, "the state is another executor's"))
+}
+
+impl Program for CudaProgram {
+    fn plan(&self) -> &Plan {
+        &self.plan
+    }
+
+    fn run(&mut self, state: &mut dyn State, inputs: &[&[u8]]) -> Result<(), ExecError> {
+        self.check_inputs(inputs)?;
+        let spec = state.spec().clone();
+        self.check_state(&spec)?;
+        let state = own_state(&self.plan, state)?;
+        self.bind(state)?;
+        self.stage(inputs).map_err(|e| failed(&format!("inputs of program '{}'", self.plan.name), self.own.input_bytes, &e))?;
+        match &self.binding {
+            // SAFETY: the memory that was bound is alive: the state is borrowed, the rest is this program's or shared.
+            Some(Binding { graph: Some(graph), .. }) => unsafe { graph.launch(&self.shared.stream) }
+                .map_err(|e| failed(&format!("program '{}'", self.plan.name), 0, &e))?,
+            Some(binding) => self.queue(binding.calls.iter())?,
+            None => {}
+        }
+        lock(&self.shared.scratch).ran = self.id;
+        Ok(())
+    }
+
+    fn output(&self, index: usize) -> Result<Vec<u8>, ExecError> {
+        let Some((name, operand)) = self.plan.outputs.get(index) else {
+            return Err(misuse(&self.plan, format!("there is no output {index}, only {}", self.plan.outputs.len())));
+        };
+        let scratch = lock(&self.shared.scratch);
+        if scratch.ran != self.id {
+            return Err(misuse(&self.plan, "has not run since another program did: its outputs are gone"));
+        }
+        let fault = |e: DriverFault| failed(&format!("output '{name}' of program '{}'", self.plan.name), 0, &e);
+        let stream = &self.shared.stream;
+        if let Some(at) = self.own.kept[index] {
+            let mut bytes = vec![0; operand.ty().bytes()];
+            self.memory.read(stream, at, &mut bytes).map_err(fault)?;
+            return Ok(bytes);
+        }
+        let Place::Arena(at) = operand.place else { return Err(misuse(&self.plan, "an output was not kept")) };
+        let size = operand.dtype.size();
+        let view = View { offset: 0, ..operand.view.clone() };
+        let mut memory = vec![0; view.end() * size];
+        scratch.arena.read(stream, at + operand.view.offset * size, &mut memory).map_err(fault)?;
+        let mut bytes = Vec::with_capacity(operand.ty().bytes());
+        view.for_each(|i| bytes.extend_from_slice(&memory[i * size..][..size]));
+        Ok(bytes)
+    }
+}
+
+impl Drop for CudaProgram {
+    fn drop(&mut self) {
+        // Nothing of it may be in use when its memory goes. A device that failed does not use it any more.
+        let _ = self.shared.stream.synchronize();
+    }
+}

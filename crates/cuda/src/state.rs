@@ -1,0 +1,77 @@
+//! The state: one device allocation, a place for each slot.
+
+use crate::driver::{DeviceBuffer, DriverFault, Stream};
+use crate::lower::ALIGNMENT;
+use crate::target::NAME;
+use ocelli_ir::executor::{ExecError, State};
+use ocelli_ir::{SlotId, StateSpec};
+use std::any::Any;
+use std::sync::Arc;
+
+/// A state on a GPU.
+#[derive(Debug)]
+pub struct CudaState {
+    spec: Arc<StateSpec>,
+    pub(crate) memory: DeviceBuffer,
+    /// Where each slot starts.
+    pub(crate) starts: Vec<usize>,
+    stream: Arc<Stream>,
+    /// A number that no other state of the process has.
+    pub(crate) id: u64,
+}
+
+impl CudaState {
+    pub(crate) fn new(stream: &Arc<Stream>, spec: &Arc<StateSpec>, seed: u64, id: u64) -> Result<Self, ExecError> {
+        let mut bytes = 0;
+        let mut starts = Vec::with_capacity(spec.len());
+        for (_, slot) in spec.iter() {
+            starts.push(bytes);
+            bytes += slot.ty.bytes().next_multiple_of(ALIGNMENT);
+        }
+        let mut memory =
+            DeviceBuffer::new(stream.context(), bytes).map_err(|e| failed("weights and optimiser state", bytes, &e))?;
+        // In one piece: a copy for each of hundreds of small slots would take longer than all bytes together.
+        let mut host = vec![0u8; bytes];
+        for ((_, slot), &start) in spec.iter().zip(&starts) {
+            slot.fill(seed, &mut host[start..][..slot.ty.bytes()]);
+        }
+        memory.write(stream, 0, &host).map_err(|e| failed("the initial state", bytes, &e))?;
+        Ok(Self { spec: spec.clone(), memory, starts, stream: stream.clone(), id })
+    }
+}
+
+/// An error of the driver, for the user.
+pub fn failed(what: &str, bytes: usize, e: &DriverFault) -> ExecError {
+    if e.out_of_memory {
+        return ExecError::OutOfMemory { device: NAME.into(), what: what.into(), bytes };
+    }
+    ExecError::Device { device: NAME.into(), message: format!("{what}: {e}") }
+}
+
+impl State for CudaState {
+    fn spec(&self) -> &Arc<StateSpec> {
+        &self.spec
+    }
+
+    fn read(&self, slot: SlotId) -> Result<Vec<u8>, ExecError> {
+        let info = self.spec.get(slot);
+        let mut bytes = vec![0; info.ty.bytes()];
+        let at = self.starts[slot.0 as usize];
+        self.memory.read(&self.stream, at, &mut bytes).map_err(|e| failed(&format!("reading '{}'", info.name), 0, &e))?;
+        Ok(bytes)
+    }
+
+    fn write(&mut self, slot: SlotId, bytes: &[u8]) -> Result<(), ExecError> {
+        let info = self.spec.get(slot);
+        if bytes.len() != info.ty.bytes() {
+            let message = format!("slot '{}' has {} bytes, got {}", info.name, info.ty.bytes(), bytes.len());
+            return Err(ExecError::Misuse { program: "state".into(), message });
+        }
+        let at = self.starts[slot.0 as usize];
+        self.memory.write(&self.stream, at, bytes).map_err(|e| failed(&format!("writing '{}'", info.name), 0, &e))
+    }
+
+    fn as_any(&mut self) -> &mut dyn Any {
+        self
+    }
+}

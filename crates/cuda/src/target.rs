@@ -1,0 +1,50 @@
+//! What the passes may ask about this executor.
+
+use crate::lower::{ALIGNMENT, Lowering, Tensor};
+use crate::ops;
+use ocelli_ir::executor::Target;
+use ocelli_ir::{Op, TensorType, View};
+
+/// Name in messages.
+pub const NAME: &str = "cuda";
+
+/// A GPU's answers.
+#[derive(Clone, Copy, Debug)]
+pub struct CudaTarget {
+    processors: usize,
+}
+
+impl CudaTarget {
+    /// For a GPU with this many multiprocessors.
+    pub const fn new(processors: usize) -> Self {
+        Self { processors }
+    }
+}
+
+impl Target for CudaTarget {
+    fn name(&self) -> &str {
+        NAME
+    }
+
+    fn has_kernel(&self, op: &Op, inputs: &[TensorType]) -> bool {
+        let types: Vec<&TensorType> = inputs.iter().collect();
+        let Ok(outputs) = op.infer(&types) else { return false };
+        // A state write has no output in a graph; in a plan it is the slot.
+        let outputs = if let Op::StateWrite(w) = op { vec![w.ty.clone()] } else { outputs };
+        let dense = |types: &[TensorType]| types.iter().map(Tensor::dense).collect();
+        let cx = Lowering { ins: dense(inputs), outs: dense(&outputs), in_place: false, processors: self.processors };
+        ops::lower(op, &cx).is_some()
+    }
+
+    fn reads_view(&self, op: &Op, input: usize, view: &View) -> bool {
+        view.is_contiguous() || ops::reads(op, input, view)
+    }
+
+    fn writes_view(&self, op: &Op, output: usize, view: &View) -> bool {
+        view.is_contiguous() || ops::writes(op, output, view)
+    }
+
+    fn alignment(&self) -> usize {
+        ALIGNMENT
+    }
+}
