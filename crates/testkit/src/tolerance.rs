@@ -21,6 +21,15 @@ pub const fn f32_bound(kind: Kind) -> f64 {
     }
 }
 
+/// The bound for f32 execution on a GPU against f64: it adds in other groups, and its functions round more.
+pub const fn gpu_f32_bound(kind: Kind) -> f64 {
+    match kind {
+        Kind::Value => 1e-5,
+        Kind::Gradient => 5e-5,
+        Kind::Trained => 1e-3,
+    }
+}
+
 /// The bound for f64 execution against goldens that were stored in f32: half a unit in the last place, with
 /// room for the order of sums.
 pub const F64_BOUND: f64 = 1e-6;

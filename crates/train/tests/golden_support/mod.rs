@@ -1,6 +1,8 @@
 //! A golden case as programs, state and inputs, and the report of how much of each bound was used.
 #![allow(dead_code)] // each test binary uses its part
 
+pub mod machine;
+
 use ocelli_cpu::CpuTarget;
 use ocelli_ir::tensor::Tensor;
 use ocelli_ir::{Graph, Shape, Slot, SlotId, SlotKind, StateSpec};

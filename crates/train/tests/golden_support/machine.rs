@@ -1,0 +1,77 @@
+//! A golden case on an executor, by the programs that training runs.
+
+use super::{Case, Report};
+use ocelli_ir::executor::{Executor, State};
+use ocelli_ir::{DType, Graph, StateSpec};
+use ocelli_passes::compile;
+use ocelli_testkit::host::{bytes, floats};
+use ocelli_testkit::tolerance::Kind;
+use ocelli_train::program::COLUMNS;
+use std::sync::Arc;
+
+struct Machine<'a> {
+    executor: &'a dyn Executor,
+    spec: Arc<StateSpec>,
+    state: Box<dyn State>,
+    inputs: Vec<Vec<u8>>,
+}
+
+impl<'a> Machine<'a> {
+    fn new(case: &Case, executor: &'a dyn Executor) -> Self {
+        let spec = Arc::new(case.state.clone());
+        let mut state = executor.new_state(&spec, 0).unwrap();
+        for (id, slot) in spec.iter() {
+            state.write(id, &bytes(&case.initial(slot))).unwrap();
+        }
+        let inputs = case.inputs().iter().map(|(_, t)| bytes(t)).collect();
+        Self { executor, spec, state, inputs }
+    }
+
+    /// Runs a program `times` times; returns its outputs.
+    fn run(&mut self, name: &str, graph: &Graph, times: usize) -> Vec<Vec<f64>> {
+        let plan = compile(name, graph.clone(), &self.spec, self.executor.target()).unwrap();
+        for launch in &plan.launches {
+            let types: Vec<_> = launch.inputs.iter().map(|o| o.ty()).collect();
+            assert!(self.executor.target().has_kernel(&launch.op, &types), "{} has no kernel", launch.op);
+        }
+        let mut program = self.executor.load(plan).unwrap();
+        let inputs: Vec<&[u8]> = self.inputs.iter().map(|b| &b[..]).collect();
+        for _ in 0..times {
+            program.run(&mut *self.state, &inputs).unwrap();
+        }
+        (0..graph.outputs().len()).map(|i| floats(&program.output(i).unwrap())).collect()
+    }
+
+    /// All of the state.
+    fn contents(&self) -> Vec<Vec<u8>> {
+        self.spec.iter().map(|(id, _)| self.state.read(id).unwrap()).collect()
+    }
+}
+
+/// Everything that a case computed: outputs, and the state after training.
+pub type Computed = (Vec<Vec<Vec<f64>>>, Vec<Vec<u8>>);
+
+/// Runs a case on the executor that `what` names; returns its comparison within `bound` and everything computed.
+pub fn compare<'a>(
+    case: &'a Case,
+    what: &str,
+    executor: &dyn Executor,
+    bound: fn(Kind) -> f64,
+) -> (Report<'a>, Computed) {
+    let mut report = Report::new(case, what, bound);
+    let mut machine = Machine::new(case, executor);
+    let logits = machine.run("logits", &case.logits, 1);
+    report.outputs(&case.logits, &logits);
+    let gradients = machine.run("gradients", &case.gradients, 1);
+    report.outputs(&case.gradients, &gradients);
+    machine.run("train", &case.train, case.steps());
+    let ring = floats(&machine.state.read(case.slots.ring).unwrap());
+    let rows = ring.chunks(COLUMNS.len()).take(case.steps());
+    report.losses(&rows.map(|row| row[0] / row[1]).collect::<Vec<_>>());
+    for (id, slot) in case.parameters() {
+        assert_eq!(machine.spec.get(id).ty.dtype, DType::F32);
+        report.trained(&slot.name, &floats(&machine.state.read(id).unwrap()));
+    }
+    let contents = machine.contents();
+    (report, (vec![logits, gradients], contents))
+}
