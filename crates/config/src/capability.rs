@@ -41,10 +41,6 @@ fn mixed_precision(config: &Config, set: &[&Key]) -> Option<String> {
     let waiting: Vec<&str> =
         set.iter().map(|k| k.path).filter(|path| path.starts_with("trainer_config.amp_")).collect();
     match (t.use_amp, t.amp_dtype) {
-        (true, AmpDtype::Auto) if set.iter().any(|k| k.path == "trainer_config.use_amp") => Some(
-            "use_amp: the CPU trains in 32 bits unless trainer_config.amp_dtype is set; 16 bits are no faster there"
-                .into(),
-        ),
         (false, _) if !waiting.is_empty() => {
             Some(format!("without effect while use_amp is false: {}", waiting.join(", ")))
         }
@@ -54,15 +50,7 @@ fn mixed_precision(config: &Config, set: &[&Key]) -> Option<String> {
 
 /// Lines about keys that the user set and that do not act here.
 pub(crate) fn notices(config: &Config, provenance: &[(&'static str, Origin)], author: Author) -> Vec<String> {
-    let values = config.to_value();
-    let defaults = Config::default().to_value();
-    let changed = |key: &Key| values[key.group()][key.name()] != defaults[key.group()][key.name()];
-    let set: Vec<&Key> = KEYS
-        .iter()
-        .zip(provenance)
-        .filter(|(key, (_, origin))| author.is_user(origin) && changed(key))
-        .map(|(key, _)| key)
-        .collect();
+    let set = set_by_user(config, provenance, author);
     let mut lines = Vec::new();
     let idle: Vec<String> = set
         .iter()
@@ -74,14 +62,36 @@ pub(crate) fn notices(config: &Config, provenance: &[(&'static str, Origin)], au
     if !idle.is_empty() {
         lines.push(format!("accepted, but without effect: {}", idle.join(", ")));
     }
-    let engine: Vec<&str> = set.iter().filter(|k| k.status == Status::Engine).map(|k| k.path).collect();
-    if !engine.is_empty() {
-        lines.push(format!("without effect on this executor (GPU engine only): {}", engine.join(", ")));
-    }
     lines.extend(unread::notices(config, &set));
     lines.extend(mixed_precision(config, &set));
     lines.extend(pitfalls(config));
     lines
+}
+
+/// Lines about keys that the user set and that act on another device than the CPU: to be said when it is used.
+pub(crate) fn cpu_notices(config: &Config, provenance: &[(&'static str, Origin)], author: Author) -> Vec<String> {
+    let set = set_by_user(config, provenance, author);
+    let mut lines = Vec::new();
+    let gpu: Vec<&str> = set.iter().filter(|k| k.status == Status::Engine).map(|k| k.path).collect();
+    if !gpu.is_empty() {
+        lines.push(format!("without effect on the CPU (for GPUs only): {}", gpu.join(", ")));
+    }
+    let trainer = &config.trainer;
+    let amp = set.iter().any(|k| k.path == "trainer_config.use_amp");
+    if amp && trainer.use_amp && trainer.amp_dtype == AmpDtype::Auto {
+        let why = "the CPU trains in 32 bits unless trainer_config.amp_dtype is set; 16 bits are no faster there";
+        lines.push(format!("use_amp: {why}"));
+    }
+    lines
+}
+
+/// The keys that the user gave another value than the default.
+fn set_by_user(config: &Config, provenance: &[(&'static str, Origin)], author: Author) -> Vec<&'static Key> {
+    let values = config.to_value();
+    let defaults = Config::default().to_value();
+    let changed = |key: &Key| values[key.group()][key.name()] != defaults[key.group()][key.name()];
+    let set = KEYS.iter().zip(provenance).filter(|(key, (_, origin))| author.is_user(origin) && changed(key));
+    set.map(|(key, _)| key).collect()
 }
 
 /// Settings that do not go well together.

@@ -40,6 +40,18 @@ choice! {
 }
 
 choice! {
+    /// Where programs run.
+    Device {
+        /// A GPU if there is one, else the CPU.
+        Auto = "auto",
+        /// This machine's processor.
+        Cpu = "cpu",
+        /// An NVIDIA GPU.
+        Cuda = "cuda",
+    }
+}
+
+choice! {
     /// Where a block's second residual starts.
     Residual {
         /// `x = LN2(x); x = x + FFN(x)`: the published model.

@@ -2,7 +2,7 @@
 //! The defaults alone are a valid configuration (a test says so).
 
 use crate::choices::{
-    AmpDtype, AmpResidual, Architecture, CaptionChoice, Dataset, Loss, LrSchedule, Optimizer, Padding,
+    AmpDtype, AmpResidual, Architecture, CaptionChoice, Dataset, Device, Loss, LrSchedule, Optimizer, Padding,
     Pixels, Residual, Unknown,
 };
 use crate::types::{DataConfig, ModelConfig, TrainerConfig};
@@ -92,6 +92,7 @@ impl Default for TrainerConfig {
             log_interval: 10,
             log_verbose: false,
             seed: 1337,
+            device: Device::Auto,
             threads: None,
             run_dir: "runs".into(),
             snapshot_dir: "snapshots".into(),

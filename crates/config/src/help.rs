@@ -35,7 +35,7 @@ fn entry(key: &Key) -> String {
     let status = match key.status {
         Status::Active => String::new(),
         Status::NoEffect(why) => format!("    no effect: {why}\n"),
-        Status::Engine => "    acts on the GPU engine only\n".into(),
+        Status::Engine => "    acts on GPUs only\n".into(),
         Status::Only(ready) => format!("    so far only: {}\n", ready.join(", ")),
     };
     format!("  {}: {range} (default {default})\n    {}\n{status}", key.path, key.help)

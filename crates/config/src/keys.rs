@@ -2,7 +2,7 @@
 //! walks this table. A test freezes it, and another compares it with the structs in `types.rs`.
 
 use crate::choices::{
-    Alpha, AmpDtype, AmpResidual, Architecture, CaptionChoice, Dataset, Loss, LrSchedule, Optimizer, Padding,
+    Alpha, AmpDtype, AmpResidual, Architecture, CaptionChoice, Dataset, Device, Loss, LrSchedule, Optimizer, Padding,
     Pixels, ProfilerMode, Residual, Unknown,
 };
 
@@ -216,6 +216,7 @@ pub const KEYS: &[Key] = &[
     int("trainer_config.log_interval", 1, STEPS, "Steps between lines of the log."),
     flag("trainer_config.log_verbose", "One line per step: [rank R] epoch E, step S, dt: X ms."),
     int("trainer_config.seed", 0, u64::MAX, "Seed of weights, data order and dropout."),
+    word("trainer_config.device", Device::NAMES, "Where to compute: cpu, cuda (the first NVIDIA GPU that CUDA_VISIBLE_DEVICES leaves), or auto: a GPU if there is one."),
     int("trainer_config.threads", 1, DEPTH, "Threads of the CPU executor; null: one per core.").or_null(),
     text("trainer_config.run_dir", "Folder of run folders."),
     text("trainer_config.snapshot_dir", "Folder of snapshots; a relative one lies in the run folder, in an absolute one each run has a folder of its own."),

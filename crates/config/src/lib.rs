@@ -29,7 +29,7 @@ mod unread;
 mod yaml;
 
 pub use choices::{
-    Alpha, AmpDtype, AmpResidual, Architecture, CaptionChoice, Dataset, Loss, LrSchedule, Optimizer, Padding,
+    Alpha, AmpDtype, AmpResidual, Architecture, CaptionChoice, Dataset, Device, Loss, LrSchedule, Optimizer, Padding,
     Pixels, ProfilerMode, Residual, Unknown,
 };
 pub use error::{ConfigErrors, Problem, ProblemKind};

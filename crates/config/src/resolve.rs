@@ -21,6 +21,8 @@ pub struct Resolved {
     pub config: Config,
     /// Lines for the user: keys without effect, and the like.
     pub notices: Vec<String>,
+    /// Lines to be said if the CPU is what it runs on.
+    pub cpu_notices: Vec<String>,
     /// Where each key's value came from, in the order of [`KEYS`].
     pub provenance: Vec<(&'static str, Origin)>,
     /// Values that ask for what is not there yet; see [`Resolved::for_training`].
@@ -143,7 +145,8 @@ pub(crate) fn load_from(
     let provenance: Vec<_> =
         KEYS.iter().zip(&nodes).map(|(key, node)| (key.path, node.origin.clone())).collect();
     let notices = capability::notices(&config, &provenance, author);
-    Ok(Resolved { name: short_name(file), config, notices, provenance, missing })
+    let cpu_notices = capability::cpu_notices(&config, &provenance, author);
+    Ok(Resolved { name: short_name(file), config, notices, cpu_notices, provenance, missing })
 }
 
 /// One node per key: what was set, or the default. Whoever took a key back is where a message about it points.

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::choices::{
-    Alpha, AmpDtype, AmpResidual, Architecture, CaptionChoice, Dataset, Loss, LrSchedule, Optimizer, Padding,
+    Alpha, AmpDtype, AmpResidual, Architecture, CaptionChoice, Dataset, Device, Loss, LrSchedule, Optimizer, Padding,
     Pixels, ProfilerMode, Residual, Unknown,
 };
 
@@ -180,6 +180,8 @@ pub struct TrainerConfig {
     pub log_verbose: bool,
     /// Seed of weights, data order and dropout.
     pub seed: u64,
+    /// Where programs run.
+    pub device: Device,
     /// Threads of the CPU executor; `None`: one per core.
     pub threads: Option<usize>,
     /// Folder of run folders.

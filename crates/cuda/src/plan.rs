@@ -54,8 +54,13 @@ pub fn steps(plan: &Plan, processors: usize) -> Result<(Vec<Step>, Own), ExecErr
     let mut steps = Vec::with_capacity(plan.launches.len());
     let mut i = 0;
     while i < plan.launches.len() {
-        let count = adam_run(&plan.launches[i..]);
-        let step = if count > 1 { adams(plan, i, count)? } else { single(plan, i, processors)? };
+        let rest = &plan.launches[i..];
+        let count = adam_run(rest).max(cast_run(rest));
+        let step = match rest[0].op {
+            Op::Adam(_) if count > 1 => adams(plan, i, count)?,
+            Op::Cast(_) if count > 1 => casts(plan, i, count)?,
+            _ => single(plan, i, processors)?,
+        };
         steps.push(step);
         i += count.max(1);
     }
@@ -149,6 +154,29 @@ fn adams(plan: &Plan, first: usize, count: usize) -> Result<Step, ExecError> {
     let aligned = tensors.iter().all(|t| t.align >= 16);
     let sizes: Vec<usize> = launches.iter().map(|l| l.inputs[0].view.shape.numel()).collect();
     Ok(Step { launch: first, launches: count, lowered: ops::many_adam(op, &sizes, aligned), ins, outs })
+}
+
+/// How many launches from the first on are casts between the same types, none of which reads what another makes.
+fn cast_run(launches: &[Launch]) -> usize {
+    let types = |l: &Launch| matches!(l.op, Op::Cast(_)).then(|| (l.inputs[0].dtype, l.outputs[0].dtype));
+    let Some(first) = types(&launches[0]) else { return 1 };
+    let same = |l: &&Launch| {
+        let weights = matches!(l.inputs[0].place, Place::State(_)) && matches!(l.outputs[0].place, Place::Arena(_));
+        types(l) == Some(first) && weights && l.inputs[0].view.is_contiguous() && l.outputs[0].view.is_contiguous()
+    };
+    launches.iter().take_while(same).count()
+}
+
+fn casts(plan: &Plan, first: usize, count: usize) -> Result<Step, ExecError> {
+    let launches = &plan.launches[first..first + count];
+    let spots = |pick: fn(&Launch) -> &Operand| {
+        launches.iter().map(|l| spot(plan, pick(l))).collect::<Result<Vec<_>, _>>().map_err(|m| misuse(plan, m))
+    };
+    let (ins, outs) = (spots(|l| &l.inputs[0])?, spots(|l| &l.outputs[0])?);
+    let types = [launches[0].inputs[0].dtype, launches[0].outputs[0].dtype];
+    let aligned = launches.iter().flat_map(|l| [&l.inputs[0], &l.outputs[0]]).all(|o| tensor(o).align >= 16);
+    let sizes: Vec<usize> = launches.iter().map(|l| l.inputs[0].view.shape.numel()).collect();
+    Ok(Step { launch: first, launches: count, lowered: ops::many_casts(types, &sizes, aligned), ins, outs })
 }
 
 fn tensor(o: &Operand) -> Tensor {

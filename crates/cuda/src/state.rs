@@ -3,7 +3,7 @@
 use crate::driver::{DeviceBuffer, DriverFault, Stream};
 use crate::lower::ALIGNMENT;
 use crate::target::NAME;
-use ocelli_ir::executor::{ExecError, State};
+use ocelli_ir::executor::{ExecError, Need, State};
 use ocelli_ir::{SlotId, StateSpec};
 use std::any::Any;
 use std::sync::Arc;
@@ -29,7 +29,7 @@ impl CudaState {
             bytes += slot.ty.bytes().next_multiple_of(ALIGNMENT);
         }
         let mut memory =
-            DeviceBuffer::new(stream.context(), bytes).map_err(|e| failed("weights and optimiser state", bytes, &e))?;
+            DeviceBuffer::new(stream.context(), bytes).map_err(|e| failed_for(Need::Model, "weights and optimiser state", bytes, &e))?;
         // In one piece: a copy for each of hundreds of small slots would take longer than all bytes together.
         let mut host = vec![0u8; bytes];
         for ((_, slot), &start) in spec.iter().zip(&starts) {
@@ -40,10 +40,14 @@ impl CudaState {
     }
 }
 
-/// An error of the driver, for the user.
+/// An error of the driver, for the user; memory is wanted for what grows with the batch.
 pub fn failed(what: &str, bytes: usize, e: &DriverFault) -> ExecError {
+    failed_for(Need::Batch, what, bytes, e)
+}
+
+fn failed_for(need: Need, what: &str, bytes: usize, e: &DriverFault) -> ExecError {
     if e.out_of_memory {
-        return ExecError::OutOfMemory { device: NAME.into(), what: what.into(), bytes };
+        return ExecError::OutOfMemory { device: NAME.into(), what: what.into(), bytes, need };
     }
     ExecError::Device { device: NAME.into(), message: format!("{what}: {e}") }
 }

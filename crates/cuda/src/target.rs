@@ -3,7 +3,7 @@
 use crate::lower::{ALIGNMENT, Lowering, Tensor};
 use crate::ops;
 use ocelli_ir::executor::Target;
-use ocelli_ir::{Op, TensorType, View};
+use ocelli_ir::{DType, Op, TensorType, View};
 
 /// Name in messages.
 pub const NAME: &str = "cuda";
@@ -42,6 +42,10 @@ impl Target for CudaTarget {
 
     fn writes_view(&self, op: &Op, output: usize, view: &View) -> bool {
         view.is_contiguous() || ops::writes(op, output, view)
+    }
+
+    fn half(&self) -> Option<DType> {
+        Some(DType::Bf16)
     }
 
     fn alignment(&self) -> usize {

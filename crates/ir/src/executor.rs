@@ -23,6 +23,11 @@ pub trait Target: Send + Sync {
     /// always written.
     fn writes_view(&self, op: &Op, output: usize, view: &View) -> bool;
 
+    /// The 16-bit type of mixed precision where none is named; none if 16 bits are no faster than 32.
+    fn half(&self) -> Option<DType> {
+        None
+    }
+
     /// Offsets in the arena are multiples of this many bytes; a power of two.
     fn alignment(&self) -> usize;
 }

@@ -29,7 +29,22 @@ pub fn precision(graph: &Graph, policy: Precision) -> Result<Graph, GraphError> 
     let mut out = Graph::new();
     let mut values: HashMap<Value, Value> = HashMap::new();
     let mut halves: HashMap<Value, Value> = HashMap::new();
+    // Weights that products multiply get their 16 bits at the start, one behind the other: a device casts them all at once.
+    for node in graph.nodes().iter().filter(|n| matches!(n.op, Op::StateRead(_))) {
+        let weight = node.outputs[0];
+        if widths.dtype(graph, weight) == DType::F32 && is_operand(graph, weight) {
+            let read = out.take(graph, node, &[])?[0];
+            values.insert(weight, read);
+        }
+    }
+    for read in values.values().copied().collect::<std::collections::BTreeSet<_>>() {
+        let node = out.producer(read).clone();
+        halves.insert(read, out.like(&node, |g| g.cast(read, policy.half))?);
+    }
     for node in graph.nodes() {
+        if node.outputs.first().is_some_and(|v| values.contains_key(v)) {
+            continue;
+        }
         let mut inputs: Vec<Value> = node.inputs.iter().map(|v| values[v]).collect();
         for &i in node.op.operands() {
             let value = inputs[i];
@@ -51,6 +66,11 @@ pub fn precision(graph: &Graph, policy: Precision) -> Result<Graph, GraphError> 
     }
     graph.outputs().iter().for_each(|(name, v)| out.output(name, values[v]));
     Ok(out)
+}
+
+/// True if a product multiplies this value.
+fn is_operand(graph: &Graph, v: Value) -> bool {
+    graph.nodes().iter().any(|n| n.op.operands().iter().any(|&i| n.inputs[i] == v))
 }
 
 /// What is known of values that share one width.

@@ -1,10 +1,9 @@
 //! `ocelli bench step`: how long a training step takes, data aside.
 
-use super::step_of;
+use super::{device, step_of};
 use crate::args::BenchStep as Args;
 use crate::output::{arrived, say, say_json, warn};
 use anyhow::Context;
-use ocelli_cpu::CpuExecutor;
 use ocelli_data::batch::Batch;
 use ocelli_ir::op::{Fill, Gen};
 use ocelli_ir::{DType, TensorType};
@@ -12,7 +11,6 @@ use ocelli_train::engine::Engine;
 use ocelli_train::groups;
 use ocelli_train::program::Size;
 use serde_json::json;
-use std::sync::Arc;
 use std::time::Instant;
 
 /// Batches that take turns, so that no step finds its data in a cache.
@@ -22,11 +20,12 @@ const WARM_UP: usize = 4;
 
 /// Times the training step.
 pub fn step(args: &Args) -> anyhow::Result<()> {
-    let (c, setup, size) = step_of::resolve(&args.step)?;
-    let executor = CpuExecutor::new(c.trainer.threads).context("the CPU executor cannot start")?;
+    let resolved = step_of::config(&args.step)?;
+    let (c, executor) = device::of(&resolved, &mut warn)?;
+    let (setup, size) = step_of::setup(&args.step, &c)?;
     let (side, vocab, per_step) =
         (setup.model.picture_side(), setup.model.vocab_size(), c.trainer.grad_accum);
-    let mut engine = Engine::new(Arc::new(executor), setup, c.trainer.seed)?;
+    let mut engine = Engine::new(executor, setup, c.trainer.seed)?;
     engine.set_lr(c.trainer.lr)?;
     groups::notes(&c, engine.spec())?.iter().for_each(|line| warn(&format!("note: {line}")));
     let about = engine.describe_step(size)?;

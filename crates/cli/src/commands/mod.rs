@@ -4,6 +4,7 @@ mod bench;
 mod caption;
 mod config;
 mod data;
+mod device;
 mod eval;
 mod explain;
 mod export;

@@ -6,13 +6,13 @@ use crate::args::StepOf;
 use crate::console::Console;
 use crate::output::warn;
 use anyhow::bail;
-use ocelli_config::{self as config, Config};
+use ocelli_config::{self as config, Config, Resolved};
 use ocelli_train::engine::Setup;
 use ocelli_train::program::Size;
 use ocelli_train::run;
 
-/// The configuration, what its programs are made from, and the size of the step.
-pub fn resolve(args: &StepOf) -> anyhow::Result<(Config, Setup, Size)> {
+/// The configuration of the step.
+pub fn config(args: &StepOf) -> anyhow::Result<Resolved> {
     let request = config::Request {
         name: args.named.config_name.clone(),
         path: args.named.config_path.clone(),
@@ -20,15 +20,19 @@ pub fn resolve(args: &StepOf) -> anyhow::Result<(Config, Setup, Size)> {
     };
     let resolved = config::load(&request)?;
     resolved.notices.iter().for_each(|line| warn(&format!("note: {line}")));
-    let c = resolved.for_training()?.clone();
+    Ok(resolved)
+}
+
+/// What the step's programs are made from, and its size, under a configuration that its device has settled.
+pub fn setup(args: &StepOf, c: &Config) -> anyhow::Result<(Setup, Size)> {
     let places = c.model.max_positions - 1;
     let (setup, longest) = match args.vocab {
         Some(vocab) => {
             let text = c.data.max_seq_length.unwrap_or(places);
-            let setup = run::setup(&c, vocab as usize, text, c.trainer.max_iters.unwrap_or(1))?;
+            let setup = run::setup(c, vocab as usize, text, c.trainer.max_iters.unwrap_or(1))?;
             (setup, Size { batch: c.trainer.train_batch_size, text })
         }
-        None => run::outlook(&c, &*on_interrupt()?, &mut Aside(Console::new()))?,
+        None => run::outlook(c, &*on_interrupt()?, &mut Aside(Console::new()))?,
     };
     let size = Size {
         batch: args.batch.map_or(longest.batch, |n| n as usize),
@@ -41,5 +45,5 @@ pub fn resolve(args: &StepOf) -> anyhow::Result<(Config, Setup, Size)> {
             size.text + 1
         );
     }
-    Ok((c, setup, size))
+    Ok((setup, size))
 }

@@ -1,12 +1,12 @@
 //! `ocelli train`: from the command line to a run.
 
+use super::device;
 use super::sweep::sweep;
 use crate::args::Train;
 use crate::console::Console;
 use crate::output::{arrived, say, warn, warn_after_ctrl_c};
-use anyhow::{Context, bail};
+use anyhow::bail;
 use ocelli_config::{self as config, Dataset, Resolved};
-use ocelli_cpu::CpuExecutor;
 use ocelli_data::hub::{self, HubError};
 use ocelli_train::TrainError;
 use ocelli_train::checkpoint;
@@ -72,14 +72,13 @@ impl Job {
     /// Trains.
     pub(super) fn run(self, args: &Train, interrupted: &Arc<AtomicBool>) -> anyhow::Result<()> {
         self.resolved.notices.iter().for_each(|line| say(&format!("note: {line}")));
-        let config = self.resolved.for_training()?.clone();
-        let executor = CpuExecutor::new(config.trainer.threads).context("the CPU executor cannot start")?;
+        let (config, executor) = device::of(&self.resolved, &mut say)?;
         let request = Request {
             config,
             name: self.name,
             text: self.resolved.to_yaml(),
             resume: args.resume.clone(),
-            executor: Arc::new(executor),
+            executor,
             interrupted: interrupted.clone(),
         };
         match run::train(&request, &mut Console::new()) {

@@ -3,6 +3,7 @@
 mod adam;
 mod arithmetic;
 mod attention;
+mod casts;
 mod column_sum;
 mod cross_entropy;
 mod dropout;
@@ -19,6 +20,7 @@ mod softmax;
 mod sum_squares;
 
 pub use adam::many as many_adam;
+pub use casts::many as many_casts;
 
 use crate::lower::{Lowered, Lowering};
 use ocelli_ir::{Op, View};

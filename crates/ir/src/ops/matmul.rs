@@ -82,7 +82,8 @@ impl OpDef for MatMul {
     }
 
     fn operands(&self) -> &'static [usize] {
-        &[0, 1]
+        // The bias as well: libraries add one of the result's width.
+        if self.bias { &[0, 1, 2] } else { &[0, 1] }
     }
 
     fn eval<R: Real>(&self, inputs: &[&Tensor<R>]) -> Vec<Tensor<R>> {

@@ -2,13 +2,25 @@
 
 use crate::args::Device;
 use anyhow::Context;
-use ocelli_cpu::CpuExecutor;
-use ocelli_ir::executor::Executor;
+use ocelli_cpu::{CpuExecutor, CpuTarget};
+use ocelli_cuda::CudaTarget;
+use ocelli_ir::executor::{Executor, Target};
 use ocelli_ir::plan::Launch;
 use ocelli_ir::{DType, Graph, StateSpec, TensorType};
 use ocelli_passes::compile;
 use std::sync::Arc;
 use std::time::Instant;
+
+impl Device {
+    /// What the passes may ask about it. The GPUs known here have 108 to 132 multiprocessors.
+    pub fn target(self) -> Box<dyn Target> {
+        match self {
+            Self::This => Box::new(CpuTarget),
+            Self::A100 => Box::new(CudaTarget::new(108)),
+            Self::H100 | Self::H200 => Box::new(CudaTarget::new(132)),
+        }
+    }
+}
 
 /// The most that a device computes and moves.
 #[derive(Clone, Debug)]

@@ -9,14 +9,16 @@ use crate::args::Explain as Args;
 use crate::output::{arrived, say, say_json, warn};
 use anyhow::bail;
 use device::Peaks;
-use ocelli_cpu::CpuTarget;
 use ocelli_train::explain::{self, Explained};
 use ocelli_train::groups;
 
 /// Shows the programs of a training step.
 pub fn explain(args: &Args) -> anyhow::Result<()> {
-    let (c, setup, size) = step_of::resolve(&args.step)?;
-    let programs = explain::step(&setup, size, &CpuTarget)?;
+    let mut c = step_of::config(&args.step)?.for_training()?.clone();
+    let target = args.device.target();
+    super::device::settle(&mut c, &*target);
+    let (setup, size) = step_of::setup(&args.step, &c)?;
+    let programs = explain::step(&setup, size, &*target)?;
     if let Some(program) = programs.first() {
         groups::notes(&c, &program.plan.state)?.iter().for_each(|line| warn(&format!("note: {line}")));
     }

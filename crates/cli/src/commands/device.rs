@@ -1,0 +1,58 @@
+//! The device that a command runs on.
+
+use crate::output::warn;
+use anyhow::Context;
+use ocelli_config::{AmpDtype, Config, Device, Resolved};
+use ocelli_cpu::CpuExecutor;
+use ocelli_cuda::{CudaError, CudaExecutor, CudaOptions};
+use ocelli_ir::DType;
+use ocelli_ir::executor::{Executor, Target};
+use std::path::Path;
+use std::sync::Arc;
+
+/// A configuration that can be trained, and the device that it asks for. What it leaves to the device is settled; `tell`
+/// gets what the user should know.
+///
+/// # Errors
+/// If it asks for what is not there yet, or the device is not there or does not start: what to install.
+pub fn of(resolved: &Resolved, tell: &mut dyn FnMut(&str)) -> anyhow::Result<(Config, Arc<dyn Executor>)> {
+    let mut c = resolved.for_training()?.clone();
+    let t = &c.trainer;
+    let options = CudaOptions { tf32: t.tf32, cuda_graph: t.cuda_graph, ..CudaOptions::default() };
+    let gpu = match t.device {
+        Device::Cpu => None,
+        Device::Cuda => Some(CudaExecutor::new(options).context("trainer_config.device=cuda")?),
+        Device::Auto => gpu_if_any(options),
+    };
+    let executor: Arc<dyn Executor> = match gpu {
+        Some(gpu) => Arc::new(gpu),
+        None => {
+            resolved.cpu_notices.iter().for_each(|line| tell(&format!("note: {line}")));
+            Arc::new(CpuExecutor::new(t.threads).context("the CPU executor cannot start")?)
+        }
+    };
+    settle(&mut c, executor.target());
+    Ok((c, executor))
+}
+
+/// Settles what a configuration leaves to the device.
+pub fn settle(c: &mut Config, target: &dyn Target) {
+    if c.trainer.use_amp && c.trainer.amp_dtype == AmpDtype::Auto {
+        match target.half() {
+            Some(DType::F16) => c.trainer.amp_dtype = AmpDtype::Fp16,
+            Some(_) => c.trainer.amp_dtype = AmpDtype::Bf16,
+            None => {}
+        }
+    }
+}
+
+/// The GPU, if there is one that works.
+pub fn gpu_if_any(options: CudaOptions) -> Option<CudaExecutor> {
+    let told = |e: &CudaError| {
+        // Most machines have no GPU, and nothing is amiss there.
+        if ["/dev/nvidia0", "/dev/dxg"].iter().any(|path| Path::new(path).exists()) {
+            warn(&format!("note: the CPU is used, not the GPU: {e}"));
+        }
+    };
+    CudaExecutor::new(options).inspect_err(told).ok()
+}
