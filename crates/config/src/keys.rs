@@ -227,7 +227,7 @@ pub const KEYS: &[Key] = &[
     flag("trainer_config.use_amp", "Mixed precision: products and what lies between them in 16 bits, weights and sums in 32."),
     word("trainer_config.amp_dtype", AmpDtype::NAMES, "16-bit type of mixed precision: bf16, fp16 with loss scaling, or auto: what a GPU is best at, none on the CPU."),
     word("trainer_config.amp_residual", AmpResidual::NAMES, "Residual stream in mixed precision: f32, amp (as amp_dtype), or auto: amp for bf16 in up to 12 blocks."),
-    flag("trainer_config.compile", "Fusion and scheduling of kernels.").engine(),
+    flag("trainer_config.compile", "Run ops that follow each other as one kernel where the device has one (pass fuse); on the CPU the same results to the bit."),
     flag("trainer_config.cuda_graph", "The whole step as one CUDA graph.").engine(),
     flag("trainer_config.tf32", "TF32 matrix products.").engine(),
     flag("trainer_config.flash_attention", "Attention without the T x T matrix.").engine(),

@@ -202,7 +202,7 @@ pub struct TrainerConfig {
     pub amp_dtype: AmpDtype,
     /// How mixed precision stores the residual stream.
     pub amp_residual: AmpResidual,
-    /// Fusion and scheduling (GPU engine).
+    /// Ops that follow each other run as one kernel where the device has one.
     pub compile: bool,
     /// The whole step as one graph (GPU engine).
     pub cuda_graph: bool,

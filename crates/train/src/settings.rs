@@ -118,7 +118,7 @@ pub fn passes(c: &Config) -> Options {
             config::AmpResidual::Auto => DType::F32,
         },
     });
-    Options { precision, recompute: c.trainer.recompute, ..Options::default() }
+    Options { precision, recompute: c.trainer.recompute, fuse: c.trainer.compile, ..Options::default() }
 }
 
 /// Blocks up to which `auto` keeps the residual stream in bf16.

@@ -88,12 +88,14 @@ fn every_combination_of_passes_is_a_program_that_learns() {
             for (recompute, row_slice, batches) in
                 [(false, false, 1), (true, false, 1), (false, true, 2), (true, true, 1), (true, true, 3)]
             {
-                let options = Options { row_slice, recompute, precision, ..Options::default() };
-                let [first, last] = losses(model, options, batches);
-                let what = format!("model {i}, {options:?}, {batches} batches: {first} to {last}");
-                let begin = *first_of.get_or_insert(first);
-                assert!((first - begin).abs() < 0.05 * begin, "{what}, not from {begin}");
-                assert!(last < 0.85 * first, "{what}");
+                for fuse in [false, true] {
+                    let options = Options { row_slice, recompute, fuse, precision };
+                    let [first, last] = losses(model, options, batches);
+                    let what = format!("model {i}, {options:?}, {batches} batches: {first} to {last}");
+                    let begin = *first_of.get_or_insert(first);
+                    assert!((first - begin).abs() < 0.05 * begin, "{what}, not from {begin}");
+                    assert!(last < 0.85 * first, "{what}");
+                }
             }
         }
     }

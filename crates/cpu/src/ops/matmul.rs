@@ -112,14 +112,24 @@ impl Launch<'_> {
         multiplications(self.e) / 8
     }
 
-    /// Each tile whole.
-    fn run(&self, cx: &Cx<'_>, out: Dst<'_, f32>) {
+    /// Each tile whole. The first output is the product; `then` may make the others of it, tile by tile.
+    fn run<const N: usize>(&self, cx: &Cx<'_>, outs: [Dst<'_, f32>; N], then: impl Then<N>) {
         let cuts = [Cut::new(0, 1), Cut::new(1, self.t.rows), Cut::new(2, self.t.cols)];
-        par_tiles(cx, self.work(), [(out, cuts)], |[b, r, c], [out]| self.tile(cx, out.index(0), b, r, c, 0));
+        par_tiles(cx, self.work(), outs.map(|out| (out, cuts)), |[b, r, c], tiles| {
+            let mut tiles = tiles.map(|tile| tile.index(0));
+            self.tile(cx, tiles[0].reborrow(), b, r, c, 0);
+            then(cx, tiles);
+        });
     }
 
-    /// Each piece of the contraction to `partial`, then their sum.
-    fn run_pieces(&self, cx: &Cx<'_>, partial: &mut [f32], out: Dst<'_, f32>) {
+    /// Each piece of the contraction to `partial`, then their sum, and what `then` makes of it.
+    fn run_pieces<const N: usize>(
+        &self,
+        cx: &Cx<'_>,
+        partial: &mut [f32],
+        outs: [Dst<'_, f32>; N],
+        then: impl Then<N>,
+    ) {
         let (e, t, pieces) = (self.e, self.t, self.t.pieces(self.e));
         let n = e.batch * e.m * e.n;
         let cuts = [Cut::new(0, 1), Cut::new(1, 1), Cut::new(2, t.rows), Cut::new(3, t.cols)];
@@ -127,15 +137,21 @@ impl Launch<'_> {
         par_tiles(cx, self.work(), [(tiles, cuts)], |[p, b, r, c], [out]| {
             self.tile(cx, out.index(0).index(0), b, r, c, p);
         });
-        par_tiles(cx, n * pieces, [(out, [Cut::new(0, 1), Cut::new(1, 16)])], |[b, r], [out]| {
-            let mut out = out.index(0);
-            for i in 0..out.layout().shape()[0] {
+        let cuts = [Cut::new(0, 1), Cut::new(1, 16)];
+        par_tiles(cx, n * pieces, outs.map(|out| (out, cuts)), |[b, r], tiles| {
+            let mut tiles = tiles.map(|tile| tile.index(0));
+            for i in 0..tiles[0].layout().shape()[0] {
                 let at = (b * e.m + r * 16 + i) * e.n;
-                super::reduce_sum::add_rows(cx, out.line(&[i]), &partial[at..], n, pieces);
+                super::reduce_sum::add_rows(cx, tiles[0].line(&[i]), &partial[at..], n, pieces);
             }
+            then(cx, tiles);
         });
     }
 }
+
+/// What is done with a tile of the product, and with the same tile of the other outputs.
+pub(super) trait Then<const N: usize>: Fn(&Cx<'_>, [Dst<'_, f32>; N]) + Sync + Send {}
+impl<const N: usize, F: Fn(&Cx<'_>, [Dst<'_, f32>; N]) + Sync + Send> Then<N> for F {}
 
 /// Adds the bias to a tile that is still in the cache.
 fn add_bias(cx: &Cx<'_>, out: &mut Dst<'_, f32>, bias: &[f32]) {
@@ -193,24 +209,53 @@ impl Kernel for MatMul {
     }
 
     fn run(&self, cx: &Cx<'_>, work: &mut Buffer, ins: Inputs<'_>, outs: Outputs<'_>) {
-        let (a, b) = (ins.get::<f32>(0), ins.get::<f32>(1));
-        let [out] = outs.take::<f32, 1>();
+        let bias = self.bias.then(|| ins.dense::<f32>(2));
+        self.product(cx, work, [ins.get(0), ins.get(1)], bias, outs.take::<f32, 1>(), |_, _| {});
+    }
+}
+
+/// Work on the parts of a product while they are in the cache.
+pub(super) trait Product {
+    /// Computes the product into the first output, and calls `then` with each tile of it, a matrix, and with the same tile
+    /// of the others, which have as many elements and no gaps.
+    fn product<const N: usize>(
+        &self,
+        cx: &Cx<'_>,
+        work: &mut Buffer,
+        factors: [Src<'_, f32>; 2],
+        bias: Option<&[f32]>,
+        outs: [Dst<'_, f32>; N],
+        then: impl Then<N>,
+    );
+}
+
+impl Product for MatMul {
+    fn product<const N: usize>(
+        &self,
+        cx: &Cx<'_>,
+        work: &mut Buffer,
+        [a, b]: [Src<'_, f32>; 2],
+        bias: Option<&[f32]>,
+        outs: [Dst<'_, f32>; N],
+        then: impl Then<N>,
+    ) {
         let Ok(e) = self.extents(a.layout.shape(), b.layout.shape()) else { return };
         if e.batch * e.m * e.n == 0 {
             return;
         }
-        // [m, n] may have gaps between rows; batches have none.
-        let out = if out.layout().shape().len() == 2 {
-            out.split_axis(0, e.m)
-        } else {
-            out.reshape(&[e.batch, e.m, e.n])
-        };
+        let outs = outs.map(|out| {
+            // [m, n] may have gaps between rows; batches have none.
+            if out.layout().shape() == [e.m, e.n] {
+                out.split_axis(0, e.m)
+            } else {
+                out.reshape(&[e.batch, e.m, e.n])
+            }
+        });
         let (a, b) = (Factor { src: a, transposed: self.ta }, Factor { src: b, transposed: self.tb });
-        let bias = self.bias.then(|| ins.dense::<f32>(2));
         let launch = Launch { e, t: Tiling::new(e), a, b, bias, turns: turns(self, e) };
         match launch.t.pieces(e) {
-            1 => launch.run(cx, out),
-            pieces => launch.run_pieces(cx, work.slice(pieces * e.batch * e.m * e.n), out),
+            1 => launch.run(cx, outs, then),
+            pieces => launch.run_pieces(cx, work.slice(pieces * e.batch * e.m * e.n), outs, then),
         }
     }
 }

@@ -17,6 +17,7 @@ mod div;
 mod dropout;
 mod elementwise;
 mod exp;
+mod fused;
 mod gather_rows;
 mod gelu;
 mod gelu_grad;
@@ -172,6 +173,7 @@ pub fn kernel(op: &Op) -> Option<&dyn Kernel> {
         Op::StepGate(op) => op,
         Op::LossScale(op) => op,
         Op::Adam(op) => op,
+        Op::Fused(op) => op,
         _ => return None,
     })
 }

@@ -5,8 +5,8 @@ use anyhow::Context;
 use ocelli_cpu::{CpuExecutor, CpuTarget};
 use ocelli_cuda::CudaTarget;
 use ocelli_ir::executor::{Executor, Target};
-use ocelli_ir::plan::Launch;
-use ocelli_ir::{DType, Graph, StateSpec, TensorType};
+use ocelli_ir::plan::{Launch, Operand};
+use ocelli_ir::{DType, Graph, Op, StateSpec, TensorType, Value};
 use ocelli_passes::compile;
 use std::sync::Arc;
 use std::time::Instant;
@@ -71,15 +71,28 @@ impl Peaks {
 
     /// The least time that a launch can take, in seconds.
     pub fn seconds(&self, launch: &Launch) -> f64 {
-        let (flops, bytes) = launch.cost();
-        let operands = launch.op.operands();
-        let half = operands.iter().any(|&i| launch.inputs[i].dtype != DType::F32);
+        let [ins, outs] =
+            [&launch.inputs, &launch.outputs].map(|os| os.iter().map(Operand::ty).collect::<Vec<_>>());
+        let computing =
+            self.computing(&launch.op, &ins.iter().collect::<Vec<_>>(), &outs.iter().collect::<Vec<_>>());
+        computing.max(launch.cost().1 as f64 / self.bytes)
+    }
+
+    /// The least time that an op computes; of a fused one, what is in it, one after the other.
+    fn computing(&self, op: &Op, ins: &[&TensorType], outs: &[&TensorType]) -> f64 {
+        if let Op::Fused(op) = op {
+            let types = |values: &[Value]| values.iter().map(|&v| op.body.ty(v)).collect::<Vec<_>>();
+            let nodes = op.body.nodes().iter();
+            return nodes.map(|n| self.computing(&n.op, &types(&n.inputs), &types(&n.outputs))).sum();
+        }
+        let operands = op.operands();
+        let half = operands.iter().any(|&i| ins[i].dtype != DType::F32);
         let peak = match operands {
             [] => self.others,
             _ if half => self.half_products,
             _ => self.products,
         };
-        (flops as f64 / peak).max(bytes as f64 / self.bytes)
+        op.flops(ins, outs) as f64 / peak
     }
 }
 
@@ -88,7 +101,7 @@ fn rate(
     executor: &CpuExecutor,
     shape: [usize; 2],
     work: f64,
-    op: impl FnOnce(&mut Graph, ocelli_ir::Value) -> Result<ocelli_ir::Value, ocelli_ir::GraphError>,
+    op: impl FnOnce(&mut Graph, Value) -> Result<Value, ocelli_ir::GraphError>,
 ) -> anyhow::Result<f64> {
     let mut g = Graph::new();
     let x = g.input("x", TensorType::f32(shape));

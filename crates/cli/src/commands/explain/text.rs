@@ -1,8 +1,8 @@
 //! A training step as text.
 
 use super::device::Peaks;
-use ocelli_ir::SlotKind;
 use ocelli_ir::plan::{Launch, Operand, Plan};
+use ocelli_ir::{Op, SlotKind};
 use ocelli_train::explain::Explained;
 use std::collections::BTreeMap;
 
@@ -81,9 +81,9 @@ fn plan(plan: &Plan, peaks: &Peaks, all: bool) -> Vec<String> {
         "  {:<22} {:>8} {:>9} {:>9} {:>10} {:>6}",
         "by op", "launches", "GFLOP", "MB", "roofline", "share"
     ));
-    let mut by_op: BTreeMap<&str, (usize, u64, u64, f64)> = BTreeMap::new();
+    let mut by_op: BTreeMap<String, (usize, u64, u64, f64)> = BTreeMap::new();
     for l in &plan.launches {
-        let ((flops, bytes), sum) = (l.cost(), by_op.entry(l.op.name()).or_default());
+        let ((flops, bytes), sum) = (l.cost(), by_op.entry(named(&l.op)).or_default());
         *sum = (sum.0 + 1, sum.1 + flops, sum.2 + bytes, sum.3 + peaks.seconds(l));
     }
     let mut by_op: Vec<_> = by_op.into_iter().collect();
@@ -105,6 +105,11 @@ fn plan(plan: &Plan, peaks: &Peaks, all: bool) -> Vec<String> {
     }
     out.extend(order.into_iter().map(|i| launch(i, &plan.launches[i], peaks)));
     out
+}
+
+/// What an op is counted as: those of a kind together, fused ones by what is in them.
+fn named(op: &Op) -> String {
+    if let Op::Fused(_) = op { op.to_string() } else { op.name().into() }
 }
 
 fn launch(index: usize, l: &Launch, peaks: &Peaks) -> String {

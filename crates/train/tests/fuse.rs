@@ -1,0 +1,75 @@
+//! Pass `fuse` on whole training steps: fewer launches, and on the CPU the same bits, whatever else is on.
+
+mod step_support;
+
+use ocelli_cpu::{CpuExecutor, CpuTarget};
+use ocelli_ir::executor::Executor;
+use ocelli_ir::plan::Plan;
+use ocelli_ir::{DType, SlotKind, StateSpec};
+use ocelli_passes::{Options, PassCx, Precision, Stage, pipeline};
+use ocelli_testkit::host::bytes;
+use ocelli_train::program::{self, Optimizer, Pictures, Size};
+use std::sync::Arc;
+use step_support::{MODEL, batch, rows, start};
+
+fn plan(options: Options) -> (Arc<StateSpec>, Plan) {
+    let mut spec = StateSpec::default();
+    let mut cx = PassCx { options, ..PassCx::new(&mut spec, &CpuTarget) };
+    let scale_loss = options.precision.is_some_and(|p| p.half == DType::F16);
+    let optimizer = Optimizer { scale_loss, ..Optimizer::ADAM };
+    let size = Size { batch: 5, text: 7 };
+    let graph = program::train(&mut cx, &MODEL, size, Pictures::Bytes, &optimizer).unwrap();
+    let graph = pipeline::run(Stage::Whole, "train", graph, &mut cx).unwrap();
+    let spec = Arc::new(spec);
+    let plan = pipeline::plan("train", &graph, &spec, &CpuTarget).unwrap();
+    (spec, plan)
+}
+
+/// The launches that are fused, and weights and moments after three steps.
+fn trained(options: Options, threads: usize) -> (Vec<String>, Vec<Vec<u8>>) {
+    let (spec, plan) = plan(options);
+    let names = plan.launches.iter().map(|l| l.op.to_string()).filter(|n| n.starts_with("fused")).collect();
+    let executor = CpuExecutor::new(Some(threads)).unwrap();
+    let mut state = executor.new_state(&spec, 0).unwrap();
+    for (id, tensor) in start(&spec) {
+        state.write(id, &bytes(&tensor)).unwrap();
+    }
+    let given = batch(&rows(&[3, 7, 1, 2, 4]), 0, 5, 7);
+    let inputs: Vec<Vec<u8>> = (plan.inputs.iter())
+        .map(|(name, _)| bytes(&given.iter().find(|(n, _)| n == name).unwrap().1))
+        .collect();
+    let inputs: Vec<&[u8]> = inputs.iter().map(|b| &b[..]).collect();
+    let mut program = executor.load(plan).unwrap();
+    (0..3).for_each(|_| program.run(&mut *state, &inputs).unwrap());
+    let kept = |kind| matches!(kind, SlotKind::Parameter | SlotKind::Moment);
+    (names, spec.iter().filter(|(_, s)| kept(s.kind)).map(|(id, _)| state.read(id).unwrap()).collect())
+}
+
+#[test]
+fn training_is_the_same_to_the_bit() {
+    let half = |half, stream| Some(Precision { half, stream });
+    let policies =
+        [None, half(DType::Bf16, DType::F32), half(DType::Bf16, DType::Bf16), half(DType::F16, DType::F32)];
+    for precision in policies {
+        for recompute in [false, true] {
+            let options = |fuse| Options { fuse, recompute, precision, ..Options::default() };
+            let (fused, on) = trained(options(true), 2);
+            let (none, off) = trained(options(false), 1);
+            assert!(on == off, "{precision:?}, recompute {recompute}");
+            assert!(none.is_empty());
+            if precision.is_none() {
+                for name in ["fused dropout+add", "fused matmul+gelu"] {
+                    assert!(fused.iter().any(|n| n == name), "{name} among {fused:?}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn there_are_fewer_launches_in_no_more_memory() {
+    let [(_, on), (_, off)] = [true, false].map(|fuse| plan(Options { fuse, ..Options::default() }));
+    assert!(on.launches.len() + 4 <= off.launches.len(), "{} of {}", on.launches.len(), off.launches.len());
+    assert!(on.arena_bytes <= off.arena_bytes, "{} of {}", on.arena_bytes, off.arena_bytes);
+    assert!(on.cost().1 < off.cost().1 && on.cost().0 == off.cost().0);
+}
