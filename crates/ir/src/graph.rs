@@ -49,7 +49,7 @@ pub struct Node {
 }
 
 /// The parts of a training step, in their order.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Phase {
     /// From the batch to the loss.
     #[default]
