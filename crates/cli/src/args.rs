@@ -234,12 +234,6 @@ pub enum Names {
 pub struct StepOf {
     #[command(flatten)]
     pub named: Named,
-    /// Rows of a batch [default: trainer_config.train_batch_size]
-    #[arg(long, value_name = "N", value_parser = whole::<1, 65536>, allow_negative_numbers = true)]
-    pub batch: Option<u64>,
-    /// Text tokens of a row [default: the longest of the data]
-    #[arg(long, value_name = "N", value_parser = whole::<1, 1048576>, allow_negative_numbers = true)]
-    pub length: Option<u64>,
     /// Size of the vocabulary, instead of opening the data
     #[arg(long, value_name = "N", value_parser = whole::<1, 16777216>, allow_negative_numbers = true)]
     pub vocab: Option<u64>,
@@ -253,6 +247,15 @@ pub struct StepOf {
 pub struct Explain {
     #[command(flatten)]
     pub step: StepOf,
+    /// Rows of a batch, or several numbers: then the memory of each is shown [default: trainer_config.train_batch_size]
+    #[arg(long, value_name = "N,..", value_delimiter = ',', value_parser = whole::<1, 65536>, allow_negative_numbers = true)]
+    pub batch: Vec<u64>,
+    /// Text tokens of a row, or several numbers [default: the longest of the data]
+    #[arg(long, value_name = "N,..", value_delimiter = ',', value_parser = whole::<1, 1048576>, allow_negative_numbers = true)]
+    pub length: Vec<u64>,
+    /// Type of mixed precision, or several [default: as the configuration says]
+    #[arg(long, value_name = "TYPE,..", value_delimiter = ',', value_enum)]
+    pub dtype: Vec<Dtype>,
     /// For which device the roofline is: this machine is measured, of others the data sheet is known
     #[arg(long, value_name = "NAME", value_enum, default_value_t = Device::This)]
     pub device: Device,
@@ -265,6 +268,28 @@ pub struct Explain {
     /// Everything as one JSON object
     #[arg(long)]
     pub json: bool,
+}
+
+/// How a step computes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Dtype {
+    /// All in 32 bits
+    F32,
+    /// Mixed precision with bfloat16
+    Bf16,
+    /// Mixed precision with half precision and loss scaling
+    Fp16,
+}
+
+impl Dtype {
+    /// As it is written.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::F32 => "f32",
+            Self::Bf16 => "bf16",
+            Self::Fp16 => "fp16",
+        }
+    }
 }
 
 /// A device with a roofline.
@@ -292,6 +317,12 @@ pub enum Bench {
 pub struct BenchStep {
     #[command(flatten)]
     pub step: StepOf,
+    /// Rows of a batch [default: trainer_config.train_batch_size]
+    #[arg(long, value_name = "N", value_parser = whole::<1, 65536>, allow_negative_numbers = true)]
+    pub batch: Option<u64>,
+    /// Text tokens of a row [default: the longest of the data]
+    #[arg(long, value_name = "N", value_parser = whole::<1, 1048576>, allow_negative_numbers = true)]
+    pub length: Option<u64>,
     /// Steps that are timed; 4 more come before them
     #[arg(long, value_name = "N", default_value_t = 40, value_parser = whole::<1, 1000000>, allow_negative_numbers = true)]
     pub steps: u64,

@@ -77,6 +77,45 @@ fn as_json_it_adds_up() {
 }
 
 #[test]
+fn what_compile_fuses_is_named_and_trained() {
+    let b = Bench::new();
+    let fused = ["trainer_config.compile=true"];
+    let explained = run(&b, &["explain"], &fused).done();
+    explained.mentions(&["  fuse ", "fused dropout+add", "fused matmul+gelu"]);
+    let trained = run(&b, &["train"], &fused).done();
+    assert_eq!(hash(&explained.out), hash(&trained.out));
+    assert!(!trained.err.contains("without effect"), "{}", trained.err);
+    let plain = run(&b, &["explain"], &[]).done();
+    assert!(!plain.out.contains("fuse"), "{}", plain.out);
+}
+
+#[test]
+fn memory_of_several_sizes_at_once() {
+    let b = Bench::new();
+    let many = ["--vocab", "30", "--batch", "2,16", "--length", "4,9", "--dtype", "f32,fp16"];
+    let table = run(&b, &["explain"], &many).done().mentions(&["batch", "length", "scratch", "fp16"]);
+    assert_eq!(table.out.trim().lines().count(), 10, "{}", table.out);
+    let said = run(&b, &["explain", "--json"], &many).done();
+    let v: serde_json::Value = serde_json::from_str(&said.out).unwrap();
+    let sizes = v["sizes"].as_array().unwrap();
+    assert_eq!(sizes.len(), 8);
+    let of = |batch: u64, length: u64, dtype: &str| {
+        let found =
+            sizes.iter().find(|s| s["batch"] == batch && s["length"] == length && s["dtype"] == dtype);
+        found.unwrap()["scratch_bytes"].as_u64().unwrap()
+    };
+    assert!(of(2, 4, "f32") < of(2, 9, "f32") && of(2, 9, "f32") < of(16, 9, "f32"));
+    assert!(of(16, 9, "fp16") < of(16, 9, "f32"));
+    // One of them alone says the same.
+    let alone = ["--json", "--vocab", "30", "--batch", "16", "--length", "9", "--dtype", "fp16"];
+    let said = run(&b, &["explain", "--device", "h200"], &alone).done();
+    let one: serde_json::Value = serde_json::from_str(&said.out).unwrap();
+    assert_eq!(one["programs"][0]["scratch_bytes"].as_u64(), Some(of(16, 9, "fp16")));
+    run(&b, &["explain", "--launches"], &many).refused(&["--launches", "one --batch"]);
+    run(&b, &["explain"], &["--vocab", "30", "--length", "4,100000"]).refused(&["--length 100000"]);
+}
+
+#[test]
 fn graphs_of_passes_and_what_cannot_be() {
     let b = Bench::new();
     let vocab = ["--vocab", "30"];

@@ -23,20 +23,25 @@ pub fn config(args: &StepOf) -> anyhow::Result<Resolved> {
     Ok(resolved)
 }
 
-/// What the step's programs are made from, and its size, under a configuration that its device has settled.
+/// What the step's programs are made from, and the size that `train` would give it, under a configuration that its device has settled.
 pub fn setup(args: &StepOf, c: &Config) -> anyhow::Result<(Setup, Size)> {
     let places = c.model.max_positions - 1;
-    let (setup, longest) = match args.vocab {
+    Ok(match args.vocab {
         Some(vocab) => {
             let text = c.data.max_seq_length.unwrap_or(places);
             let setup = run::setup(c, vocab as usize, text, c.trainer.max_iters.unwrap_or(1))?;
             (setup, Size { batch: c.trainer.train_batch_size, text })
         }
         None => run::outlook(c, &*on_interrupt()?, &mut Aside(Console::new()))?,
-    };
+    })
+}
+
+/// A size with numbers that were asked for, if the model has room for it.
+pub fn sized(c: &Config, size: Size, batch: Option<u64>, length: Option<u64>) -> anyhow::Result<Size> {
+    let places = c.model.max_positions - 1;
     let size = Size {
-        batch: args.batch.map_or(longest.batch, |n| n as usize),
-        text: args.length.map_or(longest.text, |n| n as usize),
+        batch: batch.map_or(size.batch, |n| n as usize),
+        text: length.map_or(size.text, |n| n as usize),
     };
     if size.text > places {
         bail!(
@@ -45,5 +50,5 @@ pub fn setup(args: &StepOf, c: &Config) -> anyhow::Result<(Setup, Size)> {
             size.text + 1
         );
     }
-    Ok((setup, size))
+    Ok(size)
 }

@@ -2,6 +2,7 @@
 
 mod device;
 mod json;
+mod sizes;
 mod text;
 
 use super::step_of;
@@ -9,15 +10,27 @@ use crate::args::Explain as Args;
 use crate::output::{arrived, say, say_json, warn};
 use anyhow::bail;
 use device::Peaks;
+use ocelli_config::Config;
+use ocelli_ir::executor::Target;
+use ocelli_train::engine::Setup;
 use ocelli_train::explain::{self, Explained};
 use ocelli_train::groups;
+use ocelli_train::program::Size;
 
 /// Shows the programs of a training step.
 pub fn explain(args: &Args) -> anyhow::Result<()> {
     let mut c = step_of::config(&args.step)?.for_training()?.clone();
     let target = args.device.target();
     super::device::settle(&mut c, &*target);
-    let (setup, size) = step_of::setup(&args.step, &c)?;
+    let (mut setup, longest) = step_of::setup(&args.step, &c)?;
+    let one = |n: &[u64]| n.first().copied();
+    let size = step_of::sized(&c, longest, one(&args.batch), one(&args.length))?;
+    if args.batch.len() > 1 || args.length.len() > 1 || args.dtype.len() > 1 {
+        return several(args, &c, setup, longest, &*target);
+    }
+    if let Some(&dtype) = args.dtype.first() {
+        setup = sizes::in_dtype(&c, setup, dtype);
+    }
     let programs = explain::step(&setup, size, &*target)?;
     if let Some(program) = programs.first() {
         groups::notes(&c, &program.plan.state)?.iter().for_each(|line| warn(&format!("note: {line}")));
@@ -31,6 +44,37 @@ pub fn explain(args: &Args) -> anyhow::Result<()> {
         say_json(&json::object(&programs, &peaks, size));
     } else {
         say(&text::lines(&programs, &peaks, args.launches).join("\n"));
+    }
+    arrived()
+}
+
+/// Shows the memory of steps of several sizes.
+fn several(
+    args: &Args,
+    c: &Config,
+    mut setup: Setup,
+    longest: Size,
+    target: &dyn Target,
+) -> anyhow::Result<()> {
+    if args.graph.is_some() || args.launches {
+        bail!("--graph and --launches show one step: give one --batch, one --length and one --dtype");
+    }
+    let list = |n: &[u64]| if n.is_empty() { vec![None] } else { n.iter().copied().map(Some).collect() };
+    let dtypes = if args.dtype.is_empty() { vec![sizes::dtype(c)] } else { args.dtype.clone() };
+    let mut all = Vec::new();
+    for dtype in dtypes {
+        setup = sizes::in_dtype(c, setup, dtype);
+        for batch in list(&args.batch) {
+            for length in list(&args.length) {
+                let size = step_of::sized(c, longest, batch, length)?;
+                all.push(sizes::memory(&setup, size, dtype, target)?);
+            }
+        }
+    }
+    if args.json {
+        say_json(&sizes::object(&all));
+    } else {
+        say(&sizes::lines(&all).join("\n"));
     }
     arrived()
 }
