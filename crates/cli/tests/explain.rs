@@ -80,8 +80,8 @@ fn as_json_it_adds_up() {
 fn what_compile_fuses_is_named_and_trained() {
     let b = Bench::new();
     let fused = ["trainer_config.compile=true"];
-    let explained = run(&b, &["explain"], &fused).done();
-    explained.mentions(&["  fuse ", "fused dropout+add", "fused matmul+gelu"]);
+    let names = ["  fuse ", "fused dropout+add", "fused matmul+gelu"];
+    let explained = run(&b, &["explain"], &fused).done().mentions(&names);
     let trained = run(&b, &["train"], &fused).done();
     assert_eq!(hash(&explained.out), hash(&trained.out));
     assert!(!trained.err.contains("without effect"), "{}", trained.err);

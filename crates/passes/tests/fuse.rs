@@ -82,6 +82,23 @@ fn a_chain_is_one_launch_if_the_target_says_so() {
 }
 
 #[test]
+fn the_hash_of_a_plan_sees_what_is_fused() {
+    let hash = |first: fn(&mut Graph, Value) -> Value, second: fn(&mut Graph, Value) -> Value| {
+        let mut g = Graph::new();
+        let x = matrix(&mut g, "x");
+        let y = first(&mut g, x);
+        let y = second(&mut g, y);
+        g.output("y", y);
+        let plan = compile("test", g, &Arc::default(), &ELEMENTWISE).unwrap();
+        assert_eq!(plan.launches.len(), 1);
+        plan.hash()
+    };
+    let (exp, sqrt) = (|g: &mut Graph, v| g.exp(v).unwrap(), |g: &mut Graph, v| g.sqrt(v).unwrap());
+    assert_eq!(hash(exp, sqrt), hash(exp, sqrt));
+    assert_ne!(hash(exp, sqrt), hash(sqrt, exp));
+}
+
+#[test]
 fn what_others_read_is_an_output_and_what_is_read_twice_one_input() {
     let mut g = Graph::new();
     let x = matrix(&mut g, "x");
