@@ -79,7 +79,7 @@ fn as_json_it_adds_up() {
 #[test]
 fn what_compile_fuses_is_named_and_trained() {
     let b = Bench::new();
-    let fused = ["trainer_config.compile=true"];
+    let fused = ["trainer_config.compile=true", "model_config.dropout=0.1", "model_config.blk_dropout=0.1"];
     let names = ["  fuse ", "fused dropout+add", "fused matmul+gelu"];
     let explained = run(&b, &["explain"], &fused).done().mentions(&names);
     let trained = run(&b, &["train"], &fused).done();
