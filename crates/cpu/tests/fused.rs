@@ -1,8 +1,5 @@
 //! The bodies that run as one: the same bits as their plain ops, at shapes that are cut into pieces, and no others.
 
-mod common;
-
-use common::{Case, Lie};
 use ocelli_cpu::{CpuExecutor, CpuTarget};
 use ocelli_ir::dropout::Dropout;
 use ocelli_ir::executor::Target;
@@ -10,6 +7,7 @@ use ocelli_ir::op::{Fill, Gen, Sample};
 use ocelli_ir::ops::*;
 use ocelli_ir::plan::{Launch, Operand, Place, Plan};
 use ocelli_ir::{DType, Graph, Op, TensorType, Value, View};
+use ocelli_testkit::case::{Case, Lie};
 use std::collections::HashMap;
 
 /// `x + dropout(y)`, the sum either way round.
@@ -80,7 +78,7 @@ fn check(body: Graph) {
     let sample = Sample::no_gradient(op, inputs);
     let executors = [1, 2].map(|n| CpuExecutor::new(Some(n)).unwrap());
     for lie in [Lie::Dense, Lie::Views] {
-        let mut case = Case::new(&sample, &mut Gen::new(3), lie);
+        let mut case = Case::new(&CpuTarget, &sample, &mut Gen::new(3), lie);
         case.check(&executors[1], 3e-6, 0.0);
         let fused = executors.each_ref().map(|e| case.run(e));
         case.plan = plain(&case, &body);
