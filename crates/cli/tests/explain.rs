@@ -95,7 +95,7 @@ fn memory_of_several_sizes_at_once() {
     let many = ["--vocab", "30", "--batch", "2,16", "--length", "4,9", "--dtype", "f32,fp16"];
     let table = run(&b, &["explain"], &many).done().mentions(&["batch", "length", "scratch", "fp16"]);
     assert_eq!(table.out.trim().lines().count(), 10, "{}", table.out);
-    let said = run(&b, &["explain", "--json"], &many).done();
+    let said = run(&b, &["explain", "--json", "--device", "h200"], &many).done();
     let v: serde_json::Value = serde_json::from_str(&said.out).unwrap();
     let sizes = v["sizes"].as_array().unwrap();
     assert_eq!(sizes.len(), 8);
