@@ -168,16 +168,27 @@ attention_backward(const T* __restrict__ q, const T* __restrict__ k, const T* __
     for (int turn = 0; turn * WARPS < QUERY_TILES; turn++) {
         int tile = QUERY_TILES - 1 - turn_tile(turn, warp);
         if (tile < 0) continue;
-        float dqs[COLS][4] = {};
+        // Two sums side by side, of even and odd tiles, so that a product need not wait for the one before.
+        float dqs[2][COLS][4] = {};
         int end = CAUSAL ? min(key_tiles, tile + 1) : key_tiles;
         // Matrix n of the fragment is block 0, 2, 1, 3: (keys, queries) become (queries, keys).
         const u32* at = held.pairs + pair(tile, 0) * 128 + (lane / 8 % 2 * 2 + lane / 16) * 32 + lane % 8 * 4;
-#pragma unroll 2
-        for (int j = 0; j < end; j++) {
+        auto add = [&](int j, int n) {
             u32 ds[4];
             ldmatrix4_trans(ds, at + j * 128);
-            spread(dqs, ds, held.k + j * 16 * ROW, lane);
+            spread(dqs[n], ds, held.k + j * 16 * ROW, lane);
+        };
+        int j = 0;
+#pragma unroll 2
+        for (; j + 1 < end; j += 2) {
+            add(j, 0);
+            add(j + 1, 1);
         }
-        store_rows(dq + size_t(sample) * DQ_SB + head * DQ_SH, DQ_ST, tile * 16, TQ, dqs, up_scaled, up_scaled, lane);
+        if (j < end) add(j, 0);
+#pragma unroll
+        for (int c = 0; c < COLS; c++)
+#pragma unroll
+            for (int n = 0; n < 4; n++) dqs[0][c][n] += dqs[1][c][n];
+        store_rows(dq + size_t(sample) * DQ_SB + head * DQ_SH, DQ_ST, tile * 16, TQ, dqs[0], up_scaled, up_scaled, lane);
     }
 }

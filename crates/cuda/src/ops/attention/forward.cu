@@ -1,14 +1,19 @@
 // attention on tensor cores (float: rounded to TF32): o, and the logarithm of each row's sum of exponentials.
 //
 // A warp owns 16 queries and walks over tiles of 16 keys: scores (mma), softmax in registers, dropout by one Philox call a
-// lane and tile, weights rounded to T, times values (mma). The reference maximum of a row moves only when a tile's weights
-// exceed CEILING, so that almost no tile pays for a maximum or for rescaling; weights stay below CEILING.
+// lane and tile, weights rounded to T, times values (mma). The reference maximum of a row is 0 until the first tile's weights
+// fall below FLOOR or a tile's exceed CEILING: then it becomes the true maximum. So almost no tile pays for a maximum or for
+// rescaling, weights stay below CEILING, and a row's sum above FLOOR.
 // WHOLE 1: all keys and values of HEADS heads of a sample lie in shared memory; a warp that has done a tile of queries takes
 //   the next one, the longest first (the results do not depend on who does what): grid (1, H / HEADS, B). WHOLE 0: blocks of
 //   BLOCK keys stream through two buffers, a warp takes 16 queries: grid (ceil(TQ / (16 WARPS)), H, B). Threads 32 WARPS.
 // Dynamic shared memory: 2 ROW elements times (WHOLE ? 16 KEY_TILES HEADS : 2 BLOCK).
 
-constexpr float CEILING = 256.0f;
+constexpr float CEILING = 256.0f, FLOOR = 1.0f / 64;
+// Tiles of keys taken at once: more independent instructions, fewer branches.
+#ifndef AT_ONCE
+#define AT_ONCE (sizeof(T) == 2 && HEAD <= 32 ? 2 : 1)
+#endif
 
 // 16 queries on their way.
 struct Queries {
@@ -21,13 +26,16 @@ struct Queries {
 // The larger score once FACTOR is applied.
 __device__ __forceinline__ float outer(float a, float b) { return FACTOR < 0 ? fminf(a, b) : fmaxf(a, b); }
 
-// Moves the reference maxima up to the true ones and rescales what was summed.
-__device__ __forceinline__ void raise(Queries& w, const float (&s)[2][4]) {
+// Moves the reference maxima up to the true ones (at the `first` tile, from anywhere) and rescales what was summed.
+template <int N> __device__ __forceinline__ void raise(Queries& w, const float (&s)[N][2][4], bool first) {
 #pragma unroll
     for (int half = 0; half < 2; half++) {
         int n = 2 * half;
-        float top = warp_max<4>(FACTOR * outer(outer(s[0][n], s[0][n + 1]), outer(s[1][n], s[1][n + 1])));
-        float old = w.top[half];
+        float top = s[0][0][n];
+#pragma unroll
+        for (int i = 0; i < N; i++) top = outer(outer(top, outer(s[i][0][n], s[i][0][n + 1])), outer(s[i][1][n], s[i][1][n + 1]));
+        top = warp_max<4>(FACTOR * top);
+        float old = first ? -1e30f : w.top[half];
         w.top[half] = fmaxf(old, top);
         float shrink = exp2_quick(old - w.top[half]);
         w.sum[half] *= shrink;
@@ -36,38 +44,57 @@ __device__ __forceinline__ void raise(Queries& w, const float (&s)[2][4]) {
     }
 }
 
-// Weights of a tile of scores, and their sums by row.
-__device__ __forceinline__ float2 weights(float (&p)[2][4], const float (&s)[2][4], const Queries& w) {
+// Weights of tiles of scores, and their sums by row.
+template <int N> __device__ __forceinline__ float2 weights(float (&p)[N][2][4], const float (&s)[N][2][4], const Queries& w) {
+    float2 sums = make_float2(0, 0);
 #pragma unroll
-    for (int n = 0; n < 8; n++) p[n / 4][n % 4] = exp2_quick(fmaf(s[n / 4][n % 4], FACTOR, -w.top[n % 4 / 2]));
-    return make_float2((p[0][0] + p[0][1]) + (p[1][0] + p[1][1]), (p[0][2] + p[0][3]) + (p[1][2] + p[1][3]));
+    for (int i = 0; i < N; i++) {
+#pragma unroll
+        for (int n = 0; n < 8; n++) p[i][n / 4][n % 4] = exp2_quick(fmaf(s[i][n / 4][n % 4], FACTOR, -w.top[n % 4 / 2]));
+        float up = (p[i][0][0] + p[i][0][1]) + (p[i][1][0] + p[i][1][1]);
+        float down = (p[i][0][2] + p[i][0][3]) + (p[i][1][2] + p[i][1][3]);
+        sums = i == 0 ? make_float2(up, down) : make_float2(sums.x + up, sums.y + down);
+    }
+    return sums;
 }
 
-template <bool MASKED>
+// Takes N tiles of keys.
+template <int N, bool MASKED>
 __device__ __forceinline__ void attend(Queries& w, const T* keys, const T* values, int tile, const Decisions& drop, int lane) {
-    uint4 words = drop.tile(w.first / 16, tile, lane);
-    float s[2][4] = {}, p[2][4];
-    product(s, w.q, keys, lane);
+    float s[N][2][4] = {}, p[N][2][4];
+    uint4 words[N];
+#pragma unroll
+    for (int i = 0; i < N; i++) {
+        words[i] = drop.tile(w.first / 16, tile + i, lane);
+        product(s[i], w.q, keys + i * 16 * ROW, lane);
+    }
     if (MASKED) {
 #pragma unroll
-        for (int n = 0; n < 8; n++) {
-            int key = tile * 16 + n / 4 * 8 + lane % 4 * 2 + n % 2;
-            if (key >= w.limit[n % 4 / 2]) s[n / 4][n % 4] = HIDDEN;
-        }
+        for (int i = 0; i < N; i++)
+#pragma unroll
+            for (int n = 0; n < 8; n++) {
+                int key = (tile + i) * 16 + n / 4 * 8 + lane % 4 * 2 + n % 2;
+                if (key >= w.limit[n % 4 / 2]) s[i][n / 4][n % 4] = HIDDEN;
+            }
     }
     float2 sums = weights(p, s, w);
-    pin(words);
-    if (__any_sync(FULL_WARP, !(fmaxf(sums.x, sums.y) <= CEILING))) {
-        raise(w, s);
+#pragma unroll
+    for (int i = 0; i < N; i++) pin(words[i]);
+    bool first = tile == 0, fine = fmaxf(sums.x, sums.y) <= CEILING && fminf(sums.x, sums.y) >= (first ? FLOOR : 0.0f);
+    if (__any_sync(FULL_WARP, !fine)) {
+        raise(w, s, first);
         sums = weights(p, s, w);
     }
     w.sum[0] += sums.x;
     w.sum[1] += sums.y;
 #pragma unroll
-    for (int n = 0; n < 8; n++) Decisions::drop(p[n / 4][n % 4], word_of(words, n / 4 * 2 + n % 4 / 2), n % 2);
-    u32 a[PACKED];
-    pack_a(a, p);
-    spread(w.o, a, values, lane);
+    for (int i = 0; i < N; i++) {
+#pragma unroll
+        for (int n = 0; n < 8; n++) Decisions::drop(p[i][n / 4][n % 4], word_of(words[i], n / 4 * 2 + n % 4 / 2), n % 2);
+        u32 a[PACKED];
+        pack_a(a, p[i]);
+        spread(w.o, a, values + i * 16 * ROW, lane);
+    }
 }
 
 // Makes `w` ready for a tile of queries, but for w.q.
@@ -75,7 +102,7 @@ __device__ __forceinline__ void begin(Queries& w, int tile, int valid, int lane)
     w.first = tile * 16;
 #pragma unroll
     for (int half = 0; half < 2; half++) {
-        w.top[half] = -1e30f;
+        w.top[half] = 0;
         w.sum[half] = 0;
         w.limit[half] = visible(w.first + lane / 4 + 8 * half, valid);
     }
@@ -89,14 +116,14 @@ __device__ __forceinline__ void walk(Queries& w, const T* keys, const T* values,
     int end = min(to, (visible(w.first + 15, valid) + 15) / 16), full = min(end, visible(w.first, valid) / 16);
     int tile = from;
 #pragma unroll 1
-    for (; tile < full; tile++) {
+    for (; tile + AT_ONCE <= full; tile += AT_ONCE) {
         int at = (tile - base) * 16 * ROW;
-        attend<false>(w, keys + at, values + at, tile, drop, lane);
+        attend<AT_ONCE, false>(w, keys + at, values + at, tile, drop, lane);
     }
 #pragma unroll 1
     for (; tile < end; tile++) {
         int at = (tile - base) * 16 * ROW;
-        attend<true>(w, keys + at, values + at, tile, drop, lane);
+        attend<1, true>(w, keys + at, values + at, tile, drop, lane);
     }
 }
 
@@ -113,9 +140,9 @@ __device__ __forceinline__ void finish(Queries& w, T* o, float* lse, int lane) {
     store_rows(o, O_ST, w.first, TQ, w.o, factor[0], factor[1], lane);
 }
 
-// Registers for as many blocks at once as 32 warps (TF32: 24) allow.
+// Registers for as many blocks at once as 24 warps allow.
 #ifndef BLOCKS_AT_ONCE
-#define BLOCKS_AT_ONCE (!WHOLE || HEAD > 16 || WARPS > 16 ? 1 : (sizeof(T) == 2 ? 32 : 24) / WARPS)
+#define BLOCKS_AT_ONCE (!WHOLE || HEAD > 16 || WARPS > 24 ? 1 : 24 / WARPS)
 #endif
 
 extern "C" __global__ void __launch_bounds__(WARPS * 32, BLOCKS_AT_ONCE)
