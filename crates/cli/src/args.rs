@@ -66,6 +66,12 @@ pub enum Command {
     Export(Export),
     /// Show what a training step would do: the program behind each pass, the plan, its memory
     Explain(Explain),
+    /// Show what this machine has to train on: GPUs, driver, libraries, and what is missing
+    Doctor {
+        /// As one JSON object
+        #[arg(long)]
+        json: bool,
+    },
     /// Measure
     #[command(subcommand)]
     Bench(Bench),

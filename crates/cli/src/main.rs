@@ -29,6 +29,7 @@ fn main() -> ExitCode {
         Command::Eval(eval) => commands::eval(&eval),
         Command::Export(export) => commands::export(&export),
         Command::Explain(explain) => commands::explain(&explain),
+        Command::Doctor { json } => commands::doctor(json),
         Command::Bench(Bench::Step(step)) => commands::bench_step(&step),
         Command::Config(config) => commands::config(&config),
     };

@@ -11,6 +11,8 @@ use std::fmt::Write;
 
 /// Threads of a block.
 const BLOCK: usize = 256;
+/// Neighbours that a product hands to its epilogue.
+const SUMS: usize = 8;
 
 /// How the elements of an operand are found.
 #[derive(Clone, Debug, PartialEq)]
@@ -20,6 +22,8 @@ pub enum Place {
     /// The index of the first of a thread's elements, an expression of coordinates and of what the prologue declares; the
     /// distance along the last axis; and a condition, without which 0 is read and nothing is written.
     At(String, usize, Option<String>),
+    /// Read only: the sums that a product hands to its epilogue.
+    Sums,
 }
 
 /// An operand.
@@ -78,6 +82,46 @@ impl Loop {
         if !self.coordinates {
             self.collapse();
         }
+        self.scalar();
+        let width = self.width();
+        let threads = self.space.iter().product::<usize>() / width;
+        let index = if self.numel_reach() < 1 << 31 { "u32" } else { "u64" };
+        let mut text = pack(width);
+        // Writing to a string cannot fail.
+        let _ = self.head(&mut text, threads, index);
+        self.at_index(&mut text, width, index);
+        KernelCall {
+            entry: "elements",
+            source: text,
+            grid: [threads.div_ceil(BLOCK).max(1) as u32, 1, 1],
+            block: BLOCK as u32,
+            shared: 0,
+            args: self.args(),
+        }
+    }
+
+    /// A function of a product's kernel instead, which is given eight neighbours of the sums at a time: its text, which
+    /// defines the kernel's further parameters and arguments, and their addresses. None if some operand does not lie so
+    /// that eight neighbours can be moved at once.
+    pub fn epilogue(mut self) -> Option<(String, Vec<Arg>)> {
+        self.scalar();
+        let last = self.space.len() - 1;
+        let fits = self.space[last].is_multiple_of(SUMS) && self.all_take(SUMS, last) && self.numel_reach() < 1 << 31;
+        if !fits {
+            return None;
+        }
+        let params = self.params();
+        let names: Vec<&str> = params.iter().filter_map(|p| p.rsplit([' ', '*']).next()).collect();
+        let mut text = pack(SUMS);
+        let _ = writeln!(text, "#define EPILOGUE_PARAMS , {}", params.join(", "));
+        let _ = writeln!(text, "#define EPILOGUE_ARGS , {}", names.join(", "));
+        let _ = writeln!(text, "__device__ __forceinline__ void epilogue(const u32 i, const float (&t)[{SUMS}] EPILOGUE_PARAMS) {{");
+        self.at_index(&mut text, SUMS, "u32");
+        Some((text, self.args()))
+    }
+
+    /// A space of no axes is one of one element.
+    fn scalar(&mut self) {
         if self.space.is_empty() {
             self.space.push(1);
             for access in self.reads.iter_mut().chain(&mut self.writes) {
@@ -86,14 +130,16 @@ impl Loop {
                 }
             }
         }
-        let width = self.width();
+    }
+
+    fn args(&self) -> Vec<Arg> {
+        let operands = self.reads.iter().chain(&self.writes).filter(|a| a.place != Place::Sums).map(|a| a.arg);
+        operands.chain(self.extra.iter().map(|e| e.0)).collect()
+    }
+
+    /// What is done for group number `i` of `width` elements, up to the end of the function.
+    fn at_index(&self, c: &mut String, width: usize, index: &str) {
         let last = self.space.len() - 1;
-        let threads = self.space.iter().product::<usize>() / width;
-        let index = if self.numel_reach() < 1 << 31 { "u32" } else { "u64" };
-        let mut text = String::new();
-        let c = &mut text;
-        // Writing to a string cannot fail.
-        let _ = self.head(c, width, threads, index);
         let mut rest = "i".to_string();
         for axis in (0..self.space.len()).rev() {
             let n = if axis == last { self.space[axis] / width } else { self.space[axis] };
@@ -105,30 +151,25 @@ impl Loop {
         }
         c.push_str(&self.prologue);
         let _ = self.lanes(c, width, last);
-        let args = [&self.reads, &self.writes].into_iter().flatten().map(|a| a.arg);
-        KernelCall {
-            entry: "elements",
-            source: text,
-            grid: [threads.div_ceil(BLOCK).max(1) as u32, 1, 1],
-            block: BLOCK as u32,
-            shared: 0,
-            args: args.chain(self.extra.iter().map(|e| e.0)).collect(),
-        }
     }
 
-    fn head(&self, c: &mut String, width: usize, threads: usize, index: &str) -> std::fmt::Result {
-        let reads = self.reads.iter().enumerate().map(|(i, a)| format!("const {}* r{i}", c_type(a.dtype)));
+    fn params(&self) -> Vec<String> {
+        let reads = self.reads.iter().enumerate().filter(|(_, a)| a.place != Place::Sums);
+        let reads = reads.map(|(i, a)| format!("const {}* r{i}", c_type(a.dtype)));
         let writes = self.writes.iter().enumerate().map(|(i, a)| format!("{}* w{i}", c_type(a.dtype)));
         let extra = self.extra.iter().enumerate().map(|(i, e)| format!("const {}* q{i}", c_type(e.1)));
-        let params: Vec<String> = reads.chain(writes).chain(extra).collect();
-        writeln!(c, "template <typename E> struct alignas(sizeof(E) * {width} > 16 ? 16 : sizeof(E) * {width}) Pack {{ E e[{width}]; }};")?;
+        reads.chain(writes).chain(extra).collect()
+    }
+
+    fn head(&self, c: &mut String, threads: usize, index: &str) -> std::fmt::Result {
+        let params = self.params();
         writeln!(c, "extern \"C\" __global__ void __launch_bounds__({BLOCK}) elements({}) {{", params.join(", "))?;
         writeln!(c, "    const {index} i = ({index})blockIdx.x * {BLOCK}u + threadIdx.x;")?;
         writeln!(c, "    if (i >= {threads}u) return;")
     }
 
     fn lanes(&self, c: &mut String, width: usize, last: usize) -> std::fmt::Result {
-        for (i, a) in self.reads.iter().enumerate() {
+        for (i, a) in self.reads.iter().enumerate().filter(|(_, a)| a.place != Place::Sums) {
             let (at, step) = self.at(a);
             let guard = guard(a).map(|g| format!("if ({g}) ")).unwrap_or_default();
             let ty = c_type(a.dtype);
@@ -148,7 +189,11 @@ impl Loop {
         writeln!(c, "        const auto c{last} = first + v;")?;
         for (i, a) in self.reads.iter().enumerate() {
             let name = self.name;
-            let element = if self.at(a).1 == 0 { format!("a{i}") } else { format!("a{i}.e[v]") };
+            let element = match a.place {
+                Place::Sums => "t[v]".into(),
+                _ if self.at(a).1 == 0 => format!("a{i}"),
+                _ => format!("a{i}.e[v]"),
+            };
             match a.dtype.is_float() {
                 true => writeln!(c, "        const float {name}{i} = to_f32({element});")?,
                 false => writeln!(c, "        const u32 {name}{i} = {element};")?,
@@ -179,6 +224,7 @@ impl Loop {
         let last = self.space.len() - 1;
         match &a.place {
             Place::At(at, step, _) => (format!("({at})"), *step),
+            Place::Sums => unreachable!("sums are handed over, not found"),
             Place::Strides(s) => {
                 let term = |axis: usize| {
                     let name = if axis == last { "first".into() } else { format!("c{axis}") };
@@ -213,6 +259,7 @@ impl Loop {
                 }
                 // Rows of one width: whoever writes such a place gives rows that start where the width allows it.
                 Place::At(_, step, _) => *step == 0 || (*step == 1 && a.align.is_multiple_of(unit)),
+                Place::Sums => true,
             }
         })
     }
@@ -251,11 +298,16 @@ impl Loop {
     fn numel_reach(&self) -> usize {
         let reach = |a: &Access| match &a.place {
             Place::Strides(s) => s.iter().zip(&self.space).map(|(s, n)| s * n.saturating_sub(1)).sum(),
-            Place::At(..) => 0,
+            Place::At(..) | Place::Sums => 0,
         };
         let operands = self.reads.iter().chain(&self.writes).map(reach).max().unwrap_or(0);
         operands.max(self.space.iter().product())
     }
+}
+
+/// Neighbours that are moved at once.
+fn pack(width: usize) -> String {
+    format!("template <typename E> struct alignas(sizeof(E) * {width} > 16 ? 16 : sizeof(E) * {width}) Pack {{ E e[{width}]; }};\n")
 }
 
 fn guard(a: &Access) -> Option<&str> {

@@ -75,7 +75,7 @@ impl Scratch {
     /// Makes room. Programs that were bound before are bound anew when they run next.
     pub(crate) fn grow(&mut self, stream: &Stream, arena: usize, work: usize) -> Result<(), ExecError> {
         for (buffer, bytes, what) in [(&mut self.arena, arena, "activations and gradients"), (&mut self.work, work, "partial sums")] {
-            if bytes > buffer.len() {
+            if bytes > buffer.size() {
                 stream.synchronize().map_err(|e| failed(what, bytes, &e))?;
                 // The old memory goes first: both together may be more than there is.
                 *buffer = DeviceBuffer::new(stream.context(), 0).map_err(|e| failed(what, 0, &e))?;

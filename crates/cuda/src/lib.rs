@@ -10,6 +10,7 @@
 
 mod blas;
 mod cache;
+mod doctor;
 mod driver;
 mod elements;
 mod executor;
@@ -23,6 +24,7 @@ mod program;
 mod state;
 mod target;
 
+pub use doctor::{Check, doctor};
 pub use executor::{CudaError, CudaExecutor, CudaOptions};
 pub use gpu::{GpuFault, GpuInfo};
 pub use program::CudaProgram;

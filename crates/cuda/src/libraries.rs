@@ -21,9 +21,6 @@ pub enum Lib {
 }
 
 impl Lib {
-    /// All of them.
-    pub const ALL: [Self; 3] = [Self::Driver, Self::Nvrtc, Self::CublasLt];
-
     /// The file's name, without what stands for its version.
     pub const fn file(self) -> &'static str {
         match self {

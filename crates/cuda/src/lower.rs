@@ -49,13 +49,6 @@ pub struct Lowering {
     pub processors: usize,
 }
 
-impl Lowering {
-    /// Types of the arguments.
-    pub fn input_types(&self) -> Vec<TensorType> {
-        self.ins.iter().map(Tensor::ty).collect()
-    }
-}
-
 /// An address, when the program is bound to memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Arg {

@@ -114,17 +114,6 @@ impl Stream {
         // SAFETY: the stream is alive.
         unsafe { result::stream::synchronize(self.raw) }.asked("waiting for the device")
     }
-
-    /// What is queued from here on starts after `event`.
-    ///
-    /// # Errors
-    /// If the driver fails.
-    pub fn wait(&self, event: &Event) -> Driven<()> {
-        self.context.bind()?;
-        let flags = sys::CUevent_wait_flags::CU_EVENT_WAIT_DEFAULT;
-        // SAFETY: both are alive.
-        unsafe { result::stream::wait_event(self.raw, event.raw, flags) }.asked("waiting for an event")
-    }
 }
 
 impl Drop for Stream {

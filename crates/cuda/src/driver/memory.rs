@@ -30,13 +30,8 @@ impl DeviceBuffer {
     }
 
     /// Its size.
-    pub fn len(&self) -> usize {
+    pub fn size(&self) -> usize {
         self.bytes
-    }
-
-    /// True if there is nothing in it.
-    pub fn is_empty(&self) -> bool {
-        self.bytes == 0
     }
 
     fn inside(&self, at: usize, bytes: usize) -> sys::CUdeviceptr {
@@ -86,20 +81,6 @@ impl DeviceBuffer {
         // SAFETY: the range is inside; `to` outlives the copy, which is waited for.
         unsafe { result::memcpy_dtoh_async(to, from, stream.raw) }.asked("a copy from the device")?;
         stream.synchronize()
-    }
-
-    /// Queues setting `bytes` bytes from `at` on to `value`.
-    ///
-    /// # Errors
-    /// If the driver fails.
-    ///
-    /// # Panics
-    /// If the range is not inside.
-    pub fn fill(&mut self, stream: &Stream, at: usize, bytes: usize, value: u8) -> Driven<()> {
-        let to = self.inside(at, bytes);
-        self.context.bind()?;
-        // SAFETY: the range is inside.
-        unsafe { result::memset_d8_async(to, value, bytes, stream.raw) }.asked("filling device memory")
     }
 }
 

@@ -1,9 +1,11 @@
-//! `fused` ops that are element by element: one pass over memory, whatever lies between stays in registers, in f32.
+//! `fused` ops: one pass over memory for everything that is element by element, whatever lies between staying in
+//! registers, in f32; by itself, or as the epilogue of the one product that it may hold.
 
+use super::gemm::Product;
 use super::{arithmetic, dropout};
 use crate::elements::{Access, Loop, Place, ReadName};
 use crate::lower::{Arg, Lowered, Lowering, Tensor};
-use ocelli_ir::ops::Fused;
+use ocelli_ir::ops::{Fused, MatMul};
 use ocelli_ir::{DType, Graph, Node, Op, Shape, Value, View};
 use std::collections::HashMap;
 
@@ -12,7 +14,7 @@ pub fn lower(op: &Fused, cx: &Lowering) -> Option<Lowered> {
     let body = &*op.body;
     let inputs = body.nodes().iter().filter(|n| matches!(n.op, Op::Input(_))).map(|n| n.outputs[0]);
     let inputs = inputs.enumerate().map(|(i, v)| (v, i)).collect();
-    let mut made = Made { body, cx, inputs, names: HashMap::new(), one: Loop { name: ReadName::E, ..Loop::default() } };
+    let mut made = Made { body, cx, inputs, product: None, names: HashMap::new(), one: Loop { name: ReadName::E, ..Loop::default() } };
     made.one.space = made.space()?;
     for node in body.nodes() {
         made.node(node)?;
@@ -20,7 +22,10 @@ pub fn lower(op: &Fused, cx: &Lowering) -> Option<Lowered> {
     for (i, (_, v)) in body.outputs().iter().enumerate() {
         made.write(i, *v)?;
     }
-    Some(Lowered::kernel(made.one.kernel()))
+    match made.product {
+        Some(product) => product.lower(made.one, cx.processors),
+        None => Some(Lowered::kernel(made.one.kernel())),
+    }
 }
 
 /// A kernel in the making.
@@ -29,18 +34,22 @@ struct Made<'a> {
     cx: &'a Lowering,
     /// Numbers of the inputs.
     inputs: HashMap<Value, usize>,
+    /// The product, if there is one.
+    product: Option<Product>,
     /// Variables that hold values.
     names: HashMap<Value, String>,
     one: Loop,
 }
 
 impl Made<'_> {
-    /// The space of all elements: that of the dropout, if there is one, else of the first result.
+    /// The space of all elements: that of the dropout, if there is one, else of the product or the first result.
     fn space(&self) -> Option<Vec<usize>> {
         let drops = self.body.nodes().iter().find(|n| matches!(n.op, Op::DropoutOp(_)));
-        match drops {
-            Some(node) => Some(dropout::space(&self.body.shape(node.outputs[0]))),
-            None => Some(self.body.shape(self.body.outputs().first()?.1)),
+        let product = self.body.nodes().iter().find(|n| matches!(n.op, Op::MatMul(_)));
+        match (drops, product) {
+            (Some(node), _) => Some(dropout::space(&self.body.shape(node.outputs[0]))),
+            (None, Some(node)) => Some(self.body.shape(node.outputs[0])),
+            (None, None) => Some(self.body.shape(self.body.outputs().first()?.1)),
         }
     }
 
@@ -82,6 +91,7 @@ impl Made<'_> {
                 let x = self.read(node.inputs[0], &self.body.ty(node.outputs[0]).shape.clone())?;
                 self.declare(node, &text, &[x])
             }
+            Op::MatMul(op) => self.product(op, node),
             op if node.outputs.iter().all(full) => {
                 let text = arithmetic::statements(op, node.inputs.len()).filter(|t| !t.contains("c_last"))?;
                 let shape = self.body.ty(node.outputs[0]).shape.clone();
@@ -90,6 +100,29 @@ impl Made<'_> {
             }
             _ => None,
         }
+    }
+
+    fn product(&mut self, op: &MatMul, node: &Node) -> Option<()> {
+        let views = [0, 1].map(|i| {
+            let input = *self.inputs.get(&node.inputs[i])?;
+            let view = View { offset: 0, ..self.cx.ins[input].view.clone() };
+            Some((input, view.reshape(&self.body.ty(node.inputs[i]).shape)?))
+        });
+        let [Some((a, av)), Some((b, bv))] = views else { return None };
+        let product = Product::new(op, [(a, &self.cx.ins[a], &av), (b, &self.cx.ins[b], &bv)])?;
+        if product.numel() != self.numel() || self.product.replace(product).is_some() {
+            return None;
+        }
+        let sums = Access { arg: Arg::Work(0), dtype: DType::F32, align: 16, place: Place::Sums };
+        self.one.reads.push(sums);
+        let sums = format!("e{}", self.one.reads.len() - 1);
+        let shape = self.body.ty(node.outputs[0]).shape.clone();
+        let mut names = vec![sums];
+        if let Some(&bias) = node.inputs.get(2) {
+            names.push(self.read(bias, &shape)?);
+        }
+        let text = if names.len() == 2 { "        const float y0 = x0 + x1;\n" } else { "        const float y0 = x0;\n" };
+        self.declare(node, text, &names)
     }
 
     /// Statements as a block of their own, whose results become variables.

@@ -36,7 +36,8 @@ pub fn rows(view: &View) -> bool {
     view.shape.len() >= 2 && strides(view).is_some_and(|s| s[1] == 1)
 }
 
-fn matrix(arg: Arg, t: &Tensor, transposed: bool) -> Option<Matrix> {
+/// A matrix as products see it; `transposed`: its transpose is meant.
+pub fn matrix(arg: Arg, t: &Tensor, transposed: bool) -> Option<Matrix> {
     let [row, col, batch] = strides(&t.view)?;
     let (row, col) = if transposed { (col, row) } else { (row, col) };
     Some(Matrix { arg, dtype: t.dtype, align: t.align, row, col, batch })

@@ -9,6 +9,7 @@ mod cross_entropy;
 mod dropout;
 mod fused;
 mod gather_rows;
+mod gemm;
 mod linear_cross_entropy;
 mod matmul;
 mod moves;
