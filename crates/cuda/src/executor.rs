@@ -4,6 +4,7 @@ use crate::blas::{Blas, WORKSPACE};
 use crate::cache::KernelCache;
 use crate::driver::{DeviceBuffer, Driven, Function, Module, Stream};
 use crate::gpu::{self, GpuInfo};
+use crate::lower::Machine;
 use crate::nvrtc::NvrtcFault;
 use crate::program::CudaProgram;
 use crate::state::{CudaState, failed};
@@ -50,6 +51,7 @@ pub struct CudaExecutor {
 #[derive(Debug)]
 pub struct Shared {
     pub(crate) info: GpuInfo,
+    pub(crate) machine: Machine,
     pub(crate) options: CudaOptions,
     pub(crate) stream: Arc<Stream>,
     pub(crate) products: DeviceBuffer,
@@ -158,10 +160,11 @@ impl CudaExecutor {
         let empty = || DeviceBuffer::new(&context, 0).map_err(told);
         let scratch = Scratch { arena: empty()?, work: empty()?, generation: 0, loaded: 0, ran: 0 };
         let products = DeviceBuffer::new(&context, WORKSPACE).map_err(told)?;
-        let target = CudaTarget::new(info.processors);
+        let machine = Machine { processors: info.processors, shared: info.shared, tf32: options.tf32 };
+        let target = CudaTarget::new(machine);
         let (modules, blas) = (Mutex::default(), OnceLock::new());
         let scratch = Mutex::new(scratch);
-        let shared = Arc::new(Shared { info, options, stream, products, scratch, cache, modules, blas });
+        let shared = Arc::new(Shared { info, machine, options, stream, products, scratch, cache, modules, blas });
         Ok(Self { target, shared, states: AtomicU64::new(0) })
     }
 

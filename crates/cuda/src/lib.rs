@@ -27,18 +27,18 @@ mod target;
 pub use doctor::{Check, doctor};
 pub use executor::{CudaError, CudaExecutor, CudaOptions};
 pub use gpu::{GpuFault, GpuInfo};
+pub use lower::Machine;
 pub use program::CudaProgram;
 pub use nvrtc::{NvrtcFault, compile};
 pub use state::CudaState;
 pub use target::CudaTarget;
 
-/// The sources of all kernels of a plan, each once, as the compiler gets them; `processors` is the number of
-/// multiprocessors that the plan is made for. Needs no GPU.
+/// The sources of all kernels of a plan, each once, as the compiler gets them. Needs no GPU.
 ///
 /// # Errors
 /// If a launch has no kernel.
-pub fn kernel_sources(plan: &ocelli_ir::plan::Plan, processors: usize) -> Result<Vec<String>, ocelli_ir::executor::ExecError> {
-    let (steps, _) = plan::steps(plan, processors)?;
+pub fn kernel_sources(plan: &ocelli_ir::plan::Plan, machine: Machine) -> Result<Vec<String>, ocelli_ir::executor::ExecError> {
+    let (steps, _) = plan::steps(plan, machine)?;
     let sources: std::collections::BTreeSet<&str> = steps.iter().flat_map(plan::Step::sources).collect();
     Ok(sources.into_iter().map(|s| format!("{}\n{s}", executor::PRELUDE)).collect())
 }

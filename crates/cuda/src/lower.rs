@@ -36,6 +36,24 @@ impl Tensor {
     }
 }
 
+/// What kernels are made for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Machine {
+    /// Multiprocessors: how many blocks fill the device.
+    pub processors: usize,
+    /// Most dynamic shared memory of a block, in bytes.
+    pub shared: usize,
+    /// Products of f32 may round their operands to TF32.
+    pub tf32: bool,
+}
+
+impl Machine {
+    /// A GPU with this many multiprocessors and the shared memory that every supported GPU has.
+    pub const fn new(processors: usize) -> Self {
+        Self { processors, shared: 99 * 1024, tf32: false }
+    }
+}
+
 /// What a lowering works with.
 #[derive(Clone, Debug)]
 pub struct Lowering {
@@ -45,8 +63,8 @@ pub struct Lowering {
     pub outs: Vec<Tensor>,
     /// The pairs of inputs and outputs that the op may have in one memory are in one memory.
     pub in_place: bool,
-    /// Multiprocessors of the device: how many blocks fill it.
-    pub processors: usize,
+    /// The device.
+    pub machine: Machine,
 }
 
 /// An address, when the program is bound to memory.

@@ -1,6 +1,6 @@
 //! A plan's launches, lowered: calls whose operands are places, still without addresses.
 
-use crate::lower::{ALIGNMENT, Arg, Call, Lowered, Lowering, Tensor};
+use crate::lower::{ALIGNMENT, Arg, Call, Lowered, Lowering, Machine, Tensor};
 use crate::ops;
 use crate::target::NAME;
 use ocelli_ir::executor::ExecError;
@@ -49,7 +49,7 @@ pub struct Own {
 ///
 /// # Errors
 /// If a launch has no kernel, or an operand does not lie inside its place.
-pub fn steps(plan: &Plan, processors: usize) -> Result<(Vec<Step>, Own), ExecError> {
+pub fn steps(plan: &Plan, machine: Machine) -> Result<(Vec<Step>, Own), ExecError> {
     let own = own(plan);
     let mut steps = Vec::with_capacity(plan.launches.len());
     let mut i = 0;
@@ -59,7 +59,7 @@ pub fn steps(plan: &Plan, processors: usize) -> Result<(Vec<Step>, Own), ExecErr
         let step = match rest[0].op {
             Op::Adam(_) if count > 1 => adams(plan, i, count)?,
             Op::Cast(_) if count > 1 => casts(plan, i, count)?,
-            _ => single(plan, i, processors)?,
+            _ => single(plan, i, machine)?,
         };
         steps.push(step);
         i += count.max(1);
@@ -69,7 +69,7 @@ pub fn steps(plan: &Plan, processors: usize) -> Result<(Vec<Step>, Own), ExecErr
         if kept.is_some() {
             let op = Op::Contiguous(Contiguous);
             let out = Tensor::dense(&operand.ty());
-            let cx = Lowering { ins: vec![tensor(operand)], outs: vec![out], in_place: false, processors };
+            let cx = Lowering { ins: vec![tensor(operand)], outs: vec![out], in_place: false, machine };
             let lowered = ops::lower(&op, &cx).ok_or_else(|| misuse(plan, format!("output '{name}' cannot be kept")))?;
             let ins = vec![spot(plan, operand).map_err(|m| misuse(plan, m))?];
             // The copies lie behind the inputs, in the same memory.
@@ -103,7 +103,7 @@ fn at_launch(plan: &Plan, i: usize) -> String {
     format!("launch {i} ({} in '{}')", l.op, l.scope)
 }
 
-fn single(plan: &Plan, i: usize, processors: usize) -> Result<Step, ExecError> {
+fn single(plan: &Plan, i: usize, machine: Machine) -> Result<Step, ExecError> {
     let l = &plan.launches[i];
     let spots = |operands: &[Operand]| {
         operands.iter().map(|o| spot(plan, o)).collect::<Result<Vec<_>, _>>().map_err(|m| misuse(plan, format!("{}: {m}", at_launch(plan, i))))
@@ -112,7 +112,7 @@ fn single(plan: &Plan, i: usize, processors: usize) -> Result<Step, ExecError> {
     let pairs = l.op.in_place();
     let in_place = !pairs.is_empty() && pairs.iter().all(|&(o, i)| outs[o] == ins[i]);
     let tensors = |operands: &[Operand]| operands.iter().map(tensor).collect();
-    let cx = Lowering { ins: tensors(&l.inputs), outs: tensors(&l.outputs), in_place, processors };
+    let cx = Lowering { ins: tensors(&l.inputs), outs: tensors(&l.outputs), in_place, machine };
     let views = l.inputs.iter().enumerate().all(|(k, o)| o.view.is_contiguous() || ops::reads(&l.op, k, &o.view))
         && l.outputs.iter().enumerate().all(|(k, o)| o.view.is_contiguous() || ops::writes(&l.op, k, &o.view));
     let lowered = ops::lower(&l.op, &cx).filter(|_| views).ok_or_else(|| {

@@ -61,7 +61,7 @@ pub struct CudaProgram {
 
 impl CudaProgram {
     pub(crate) fn load(plan: Plan, shared: &Arc<Shared>) -> Result<Self, ExecError> {
-        let (steps, own) = plan::steps(&plan, shared.info.processors)?;
+        let (steps, own) = plan::steps(&plan, shared.machine)?;
         let ready = prepare(&plan, &steps, shared)?;
         let context = shared.stream.context();
         let mut table_starts = Vec::new();

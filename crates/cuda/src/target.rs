@@ -1,6 +1,6 @@
 //! What the passes may ask about this executor.
 
-use crate::lower::{ALIGNMENT, Lowering, Tensor};
+use crate::lower::{ALIGNMENT, Lowering, Machine, Tensor};
 use crate::ops;
 use ocelli_ir::executor::Target;
 use ocelli_ir::{DType, Op, TensorType, View};
@@ -11,13 +11,13 @@ pub const NAME: &str = "cuda";
 /// A GPU's answers.
 #[derive(Clone, Copy, Debug)]
 pub struct CudaTarget {
-    processors: usize,
+    machine: Machine,
 }
 
 impl CudaTarget {
-    /// For a GPU with this many multiprocessors.
-    pub const fn new(processors: usize) -> Self {
-        Self { processors }
+    /// For a GPU.
+    pub const fn new(machine: Machine) -> Self {
+        Self { machine }
     }
 }
 
@@ -32,7 +32,7 @@ impl Target for CudaTarget {
         // A state write has no output in a graph; in a plan it is the slot.
         let outputs = if let Op::StateWrite(w) = op { vec![w.ty.clone()] } else { outputs };
         let dense = |types: &[TensorType]| types.iter().map(Tensor::dense).collect();
-        let cx = Lowering { ins: dense(inputs), outs: dense(&outputs), in_place: false, processors: self.processors };
+        let cx = Lowering { ins: dense(inputs), outs: dense(&outputs), in_place: false, machine: self.machine };
         ops::lower(op, &cx).is_some()
     }
 

@@ -1,7 +1,7 @@
 //! Every kernel compiles for every architecture that is supported. Needs the compiler (NVRTC), no GPU: without it the
 //! test says so and checks nothing.
 
-use ocelli_cuda::{CudaTarget, NvrtcFault, compile, kernel_sources};
+use ocelli_cuda::{CudaTarget, Machine, NvrtcFault, compile, kernel_sources};
 use ocelli_ir::executor::Target;
 use ocelli_ir::op::Gen;
 use ocelli_ir::ops::registry;
@@ -11,14 +11,14 @@ use std::collections::BTreeSet;
 
 const ARCHITECTURES: [&str; 5] = ["sm_80", "sm_89", "sm_90a", "sm_100", "sm_120"];
 
-/// Multiprocessors of the GPU that kernels are made for; any number would do.
-const PROCESSORS: usize = 132;
+/// The GPU that kernels are made for; any would do.
+const MACHINE: Machine = Machine::new(132);
 
 /// Kernels' own texts start behind this.
 const PRELUDE_END: &str = "griddepcontrol.launch_dependents";
 
 fn sources() -> BTreeSet<String> {
-    let target = CudaTarget::new(PROCESSORS);
+    let target = CudaTarget::new(MACHINE);
     let mut all = BTreeSet::new();
     for (_, sample) in registry() {
         let sample = sample(&mut Gen::new(1));
@@ -32,7 +32,7 @@ fn sources() -> BTreeSet<String> {
             if matches!(case.op, Op::Fused(_)) && !target.has_kernel(&case.op, &case.types()) {
                 continue;
             }
-            all.extend(kernel_sources(&case.plan, PROCESSORS).unwrap());
+            all.extend(kernel_sources(&case.plan, MACHINE).unwrap());
         }
     }
     all

@@ -4,6 +4,7 @@
 mod common;
 
 use common::executor;
+use ocelli_cuda::{CudaTarget, Machine};
 use ocelli_ir::executor::{Executor, Target};
 use ocelli_ir::op::Gen;
 use ocelli_ir::ops::registry;
@@ -57,7 +58,7 @@ fn every_op_equals_its_reference() {
 
 #[test]
 fn every_op_of_the_registry_has_a_kernel() {
-    let target = ocelli_cuda::CudaTarget::new(132);
+    let target = CudaTarget::new(Machine::new(132));
     let lacking: Vec<&str> = registry()
         .into_iter()
         .filter(|(_, sample)| {

@@ -23,7 +23,7 @@ pub fn lower(op: &Fused, cx: &Lowering) -> Option<Lowered> {
         made.write(i, *v)?;
     }
     match made.product {
-        Some(product) => product.lower(made.one, cx.processors),
+        Some(product) => product.lower(made.one, cx.machine.processors),
         None => Some(Lowered::kernel(made.one.kernel())),
     }
 }

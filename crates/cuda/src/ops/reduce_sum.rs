@@ -45,7 +45,7 @@ pub fn lower(op: &ReduceSum, cx: &Lowering) -> Option<Lowered> {
     let by_warps = kept.last().is_none_or(|a| a.1 != 1) && summed.last().is_some_and(|a| a.1 == 1);
     // Enough blocks to fill the device, each with rows enough to be worth it.
     let columns = results.div_ceil(32).max(1);
-    let splits = if by_warps { 1 } else { (4 * cx.processors / columns).clamp(1, terms.div_ceil(64).max(1)) };
+    let splits = if by_warps { 1 } else { (4 * cx.machine.processors / columns).clamp(1, terms.div_ceil(64).max(1)) };
     let (to, dtype) = match splits {
         1 => (Arg::Out(0, 0), y.dtype),
         _ => (done.reserve(splits * results * size_of::<f32>()), ocelli_ir::DType::F32),

@@ -17,7 +17,7 @@ pub fn lower(op: &ScatterRows, cx: &Lowering) -> Option<Lowered> {
         return Some(done);
     }
     // Few rows, such as characters, are long sums: they are shared by many blocks.
-    let splits = (8 * cx.processors / op.rows.max(1)).clamp(1, n.div_ceil(256));
+    let splits = (8 * cx.machine.processors / op.rows.max(1)).clamp(1, n.div_ceil(256));
     let (to, dtype) = match splits {
         1 => (Arg::Out(0, 0), y.dtype),
         _ => (done.reserve(splits * op.rows * cols * size_of::<f32>()), DType::F32),

@@ -3,7 +3,7 @@
 use crate::args::Device;
 use anyhow::Context;
 use ocelli_cpu::{CpuExecutor, CpuTarget};
-use ocelli_cuda::CudaTarget;
+use ocelli_cuda::{CudaTarget, Machine};
 use ocelli_ir::executor::{Executor, Target};
 use ocelli_ir::plan::{Launch, Operand};
 use ocelli_ir::{DType, Graph, Op, StateSpec, TensorType, Value};
@@ -16,8 +16,8 @@ impl Device {
     pub fn target(self) -> Box<dyn Target> {
         match self {
             Self::This => Box::new(CpuTarget),
-            Self::A100 => Box::new(CudaTarget::new(108)),
-            Self::H100 | Self::H200 => Box::new(CudaTarget::new(132)),
+            Self::A100 => Box::new(CudaTarget::new(Machine::new(108))),
+            Self::H100 | Self::H200 => Box::new(CudaTarget::new(Machine::new(132))),
         }
     }
 }

@@ -1,20 +1,18 @@
 //! `attention` and its gradient, which never hold a T x T matrix (Dao et al. 2022).
 //!
 //! 16 bits run on tensor cores: `forward.cu`, and backward in one launch where a sample's head fits in shared memory
-//! (`backward.cu`), else in three (`delta.cu`, `backward_tiled.cu`). f32, and heads that are no multiple of 8, run on the
-//! simple kernels. Operands of several types are brought to f32 first: mixed precision makes none.
+//! (`backward.cu`), else in three (`delta.cu`, `backward_tiled.cu`); so does f32 as TF32, if that is allowed. Exact f32, and
+//! heads that are no multiple of 8, run on the simple kernels. Operands of several types are brought to f32 first: mixed precision makes none.
 
 use crate::elements::{Access, Loop, Place};
-use crate::lower::{Arg, Call, Defines, KernelCall, Lowered, Lowering, Tensor, c_float, c_type};
+use crate::lower::{Arg, Call, Defines, KernelCall, Lowered, Lowering, Machine, Tensor, c_float, c_type};
 use ocelli_ir::ops::{Attention, AttentionExtents};
 use ocelli_ir::{DType, View};
 
 const SHARED: &str = include_str!("shared.cuh");
 const SIMPLE: &str = include_str!("simple.cuh");
-const TILE: &str = include_str!("backward_tile.cuh");
-
-/// Most shared memory that a block uses: what every supported GPU has. The GPUs of data centres have more.
-const MOST_SHARED: usize = 99 * 1024;
+const TILES: &str = include_str!("tiles.cuh");
+const GRADIENT: &str = include_str!("backward_tile.cuh");
 
 /// An operand: its address and how it lies.
 type Operand = (Arg, Tensor);
@@ -28,6 +26,7 @@ struct Cx<'a> {
     operands: Vec<(&'static str, Operand)>,
     extras: Vec<Arg>,
     lse: Arg,
+    machine: Machine,
 }
 
 pub fn forward(op: &Attention, cx: &Lowering) -> Option<Lowered> {
@@ -66,7 +65,7 @@ fn alike<'a>(
     }
     let extras = (inputs..cx.ins.len()).map(|i| Arg::In(i, 0)).collect();
     let one = reads.iter().chain(&writes).all(|(_, (_, t))| t.dtype == cx.ins[0].dtype);
-    let mut attention = Cx { op, e, dtype: cx.ins[0].dtype, operands: vec![], extras, lse };
+    let mut attention = Cx { op, e, dtype: cx.ins[0].dtype, operands: vec![], extras, lse, machine: cx.machine };
     if one {
         attention.operands = [reads, writes].concat();
         return Some((attention, vec![]));
@@ -143,28 +142,35 @@ impl Cx<'_> {
     /// True if tensor cores can take all operands.
     fn cores(&self) -> bool {
         let rows = |t: &Tensor| t.align.is_multiple_of(16) && t.view.strides[..3].iter().all(|s| s.is_multiple_of(8));
-        self.dtype.size() == 2
+        (self.dtype.size() == 2 || self.machine.tf32)
+            && self.op.scale != 0.0
             && self.e.d.is_multiple_of(8)
             && self.e.d <= 128
             && self.operands.iter().all(|(_, (_, t))| rows(t))
     }
 
-    /// Elements of a row in shared memory: padded so that no two rows that are read at once meet in a bank.
+    /// Bytes of a row in shared memory: padded so that no two rows that are read at once meet in a bank.
     fn row(&self) -> usize {
-        let chunks = self.e.d.div_ceil(16) * 2;
-        8 * if matches!(chunks, 2 | 4) || chunks.is_multiple_of(8) { chunks } else { chunks + 1 }
+        let d = self.e.d;
+        if self.dtype == DType::F32 {
+            return 4 * if d.is_multiple_of(16) { d + 4 } else { d + 12 };
+        }
+        let chunks = d.div_ceil(16) * 2;
+        16 * if matches!(chunks, 2 | 4) || chunks.is_multiple_of(8) { chunks } else { chunks + 1 }
+    }
+
+    /// The text for tensor cores: what all kernels share, and this one.
+    fn text(&self, parts: &[&str]) -> String {
+        let fragments = match self.dtype {
+            DType::F32 => include_str!("fragments_tf32.cuh"),
+            _ => include_str!("fragments_16.cuh"),
+        };
+        [&[SHARED, fragments, TILES], parts].concat().concat()
     }
 
     fn forward(&self, done: &mut Lowered) -> Option<()> {
         let (e, row) = (self.e, self.row());
         let (tiles, keys) = (e.tq.div_ceil(16), e.tk.div_ceil(16));
-        let whole = e.tk.max(e.tq) <= 320 && e.d <= 64;
-        let block = if e.d <= 64 { 64 } else { 32 };
-        let warps = match whole {
-            true if tiles <= 3 => tiles,
-            true => tiles.div_ceil(2).min(12),
-            false => 4,
-        };
         let behind = [self.arg("O")?, self.lse];
         let args = self.args(&["Q", "K", "V"], &behind)?;
         if !self.cores() {
@@ -174,10 +180,17 @@ impl Cx<'_> {
             done.calls.push(call("attention_forward", source, grid, 64, 0, args));
             return Some(());
         }
-        let grid = [if whole { 1 } else { tiles.div_ceil(warps) }, e.h, e.b];
-        let shared = 4 * row * if whole { 16 * keys } else { 2 * block };
-        let defines = self.defines().with("WARPS", warps).with("WHOLE", u8::from(whole)).with("BLOCK", block);
-        let source = defines.source(&[SHARED, include_str!("forward.cu")].concat());
+        // Two heads a block where there are rows enough: warps that are done with one help with the other.
+        let pair = tiles >= 12 && e.h.is_multiple_of(2) && e.b * e.h >= 3 * self.machine.processors;
+        let fits = |heads: usize| 2 * row * 16 * keys * heads <= self.machine.shared;
+        let heads = if pair && fits(2) { 2 } else { 1 };
+        let whole = e.tk.max(e.tq) <= 320 && e.d <= 64 && fits(heads);
+        let block = if e.d <= 64 { 64 } else { 32 };
+        let (heads, warps) = if whole { (heads, (tiles * heads).min(12)) } else { (1, 4) };
+        let grid = [if whole { 1 } else { tiles.div_ceil(warps) }, e.h / heads, e.b];
+        let shared = if whole { 2 * row * 16 * keys * heads } else { 4 * row * block };
+        let defines = self.defines().with("WARPS", warps).with("WHOLE", u8::from(whole)).with("HEADS", heads);
+        let source = defines.with("BLOCK", block).source(&self.text(&[include_str!("forward.cu")]));
         done.calls.push(call("attention_forward", source, grid, 32 * warps, shared, args));
         Some(())
     }
@@ -186,13 +199,14 @@ impl Cx<'_> {
         let (e, row) = (self.e, self.row());
         let (tiles, keys) = (e.tq.div_ceil(16), e.tk.div_ceil(16));
         let pairs = if self.op.causal { tiles * (tiles + 1) / 2 } else { tiles * keys };
-        let memory = 2 * row * 16 * (2 * tiles + keys) + 128 * tiles + 512 * pairs;
-        let all = ["Q", "K", "V", "O", "LSE", "DO"];
+        let memory = 16 * row * (2 * tiles + keys) + 192 * tiles + 512 * pairs;
         let (dq, dk, dv) = (self.arg("DQ")?, self.arg("DK")?, self.arg("DV")?);
-        if self.cores() && memory <= MOST_SHARED && e.d <= 64 && e.h == e.g && tiles <= 20 {
-            let warps = if keys <= 3 { keys } else { keys.div_ceil(2).min(12) };
-            let source = self.defines().with("WARPS", warps).source(&[SHARED, TILE, include_str!("backward.cu")].concat());
-            let args = self.args(&all, &[dq, dk, dv])?;
+        let small = memory <= self.machine.shared && e.d <= 64 && e.h == e.g && tiles <= 20;
+        if self.cores() && self.dtype.size() == 2 && small {
+            let warps = if keys >= 12 { 8 } else { keys.min(4) };
+            let defines = self.defines().with("WARPS", warps).with("HEADS", 1);
+            let source = defines.source(&self.text(&[GRADIENT, include_str!("backward.cu")]));
+            let args = self.args(&["Q", "K", "V", "O", "LSE", "DO"], &[dq, dk, dv])?;
             done.calls.push(call("attention_backward", source, [1, e.h, e.b], 32 * warps, memory, args));
             return Some(());
         }
@@ -217,11 +231,10 @@ impl Cx<'_> {
         }
         let (warps, block) = (4, if e.d <= 64 { 64 } else { 32 });
         let source = defines.with("WARPS", warps).with("BLOCK", block);
-        let source = source.source(&[SHARED, TILE, include_str!("backward_tiled.cu")].concat());
-        let memory = 8 * row * block;
-        let wider = if e.d > 64 { 4 * row * 16 * warps } else { 0 };
+        let source = source.source(&self.text(&[GRADIENT, include_str!("backward_tiled.cu")]));
+        let memory = 4 * row * block;
         let grids = [[e.tk.div_ceil(16 * warps), e.g, e.b], [e.tq.div_ceil(16 * warps), e.h, e.b]];
-        let shared = memory + wider + 16 * block;
+        let shared = memory + 24 * block;
         done.calls.push(call("attention_backward_keys", source.clone(), grids[0], 32 * warps, shared, keys));
         done.calls.push(call("attention_backward_queries", source, grids[1], 32 * warps, memory, queries));
         Some(())

@@ -73,7 +73,7 @@ fn backward(cx: &Lowering, mean: bool) -> Option<Lowered> {
     let (x, gamma, dx) = (&cx.ins[0], &cx.ins[1], &cx.outs[0]);
     let dy = cx.ins.last()?;
     let rows = Rows::new(x, &[x, gamma, dx, dy])?;
-    let blocks = rows.blocks().min(2 * cx.processors);
+    let blocks = rows.blocks().min(2 * cx.machine.processors);
     let mut done = Lowered::default();
     let sums: Vec<Arg> = (1..cx.outs.len()).map(|_| done.reserve(blocks * rows.cols * size_of::<f32>())).collect();
     let defines = rows.defines().with("TX", c_type(x.dtype)).with("TG", c_type(gamma.dtype)).with("MEAN", u8::from(mean));
