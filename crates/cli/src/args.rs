@@ -329,6 +329,9 @@ pub struct BenchStep {
     /// Text tokens of a row [default: the longest of the data]
     #[arg(long, value_name = "N", value_parser = whole::<1, 1048576>, allow_negative_numbers = true)]
     pub length: Option<u64>,
+    /// Also time each launch of one step by itself
+    #[arg(long)]
+    pub launches: bool,
     /// Steps that are timed; 4 more come before them
     #[arg(long, value_name = "N", default_value_t = 40, value_parser = whole::<1, 1000000>, allow_negative_numbers = true)]
     pub steps: u64,

@@ -69,7 +69,11 @@ pub(crate) fn notices(config: &Config, provenance: &[(&'static str, Origin)], au
 }
 
 /// Lines about keys that the user set and that act on another device than the CPU: to be said when it is used.
-pub(crate) fn cpu_notices(config: &Config, provenance: &[(&'static str, Origin)], author: Author) -> Vec<String> {
+pub(crate) fn cpu_notices(
+    config: &Config,
+    provenance: &[(&'static str, Origin)],
+    author: Author,
+) -> Vec<String> {
     let set = set_by_user(config, provenance, author);
     let mut lines = Vec::new();
     let gpu: Vec<&str> = set.iter().filter(|k| k.status == Status::Engine).map(|k| k.path).collect();
@@ -79,7 +83,8 @@ pub(crate) fn cpu_notices(config: &Config, provenance: &[(&'static str, Origin)]
     let trainer = &config.trainer;
     let amp = set.iter().any(|k| k.path == "trainer_config.use_amp");
     if amp && trainer.use_amp && trainer.amp_dtype == AmpDtype::Auto {
-        let why = "the CPU trains in 32 bits unless trainer_config.amp_dtype is set; 16 bits are no faster there";
+        let why =
+            "the CPU trains in 32 bits unless trainer_config.amp_dtype is set; 16 bits are no faster there";
         lines.push(format!("use_amp: {why}"));
     }
     lines

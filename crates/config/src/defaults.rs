@@ -2,8 +2,8 @@
 //! The defaults alone are a valid configuration (a test says so).
 
 use crate::choices::{
-    AmpDtype, AmpResidual, Architecture, CaptionChoice, Dataset, Device, Loss, LrSchedule, Optimizer, Padding,
-    Pixels, Residual, Unknown,
+    AmpDtype, AmpResidual, Architecture, CaptionChoice, Dataset, Device, Loss, LrSchedule, Optimizer,
+    Padding, Pixels, Residual, Unknown,
 };
 use crate::types::{DataConfig, ModelConfig, TrainerConfig};
 

@@ -2,8 +2,8 @@
 //! walks this table. A test freezes it, and another compares it with the structs in `types.rs`.
 
 use crate::choices::{
-    Alpha, AmpDtype, AmpResidual, Architecture, CaptionChoice, Dataset, Device, Loss, LrSchedule, Optimizer, Padding,
-    Pixels, ProfilerMode, Residual, Unknown,
+    Alpha, AmpDtype, AmpResidual, Architecture, CaptionChoice, Dataset, Device, Loss, LrSchedule, Optimizer,
+    Padding, Pixels, ProfilerMode, Residual, Unknown,
 };
 
 /// What a key may hold, besides `null` where [`Key::nullable`] says so.

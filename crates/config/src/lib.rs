@@ -29,8 +29,8 @@ mod unread;
 mod yaml;
 
 pub use choices::{
-    Alpha, AmpDtype, AmpResidual, Architecture, CaptionChoice, Dataset, Device, Loss, LrSchedule, Optimizer, Padding,
-    Pixels, ProfilerMode, Residual, Unknown,
+    Alpha, AmpDtype, AmpResidual, Architecture, CaptionChoice, Dataset, Device, Loss, LrSchedule, Optimizer,
+    Padding, Pixels, ProfilerMode, Residual, Unknown,
 };
 pub use error::{ConfigErrors, Problem, ProblemKind};
 pub use groups::Pattern;

@@ -9,8 +9,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::choices::{
-    Alpha, AmpDtype, AmpResidual, Architecture, CaptionChoice, Dataset, Device, Loss, LrSchedule, Optimizer, Padding,
-    Pixels, ProfilerMode, Residual, Unknown,
+    Alpha, AmpDtype, AmpResidual, Architecture, CaptionChoice, Dataset, Device, Loss, LrSchedule, Optimizer,
+    Padding, Pixels, ProfilerMode, Residual, Unknown,
 };
 
 /// Everything one run depends on.

@@ -3,7 +3,7 @@
 
 use ocelli_cpu::CpuExecutor;
 use ocelli_ir::dropout::Dropout;
-use ocelli_ir::executor::Executor;
+use ocelli_ir::executor::{Executor, Program};
 use ocelli_ir::op::{Fill, Gen, Sample};
 use ocelli_ir::ops::*;
 use ocelli_ir::plan::{Launch, Operand, Place, Plan};
@@ -73,14 +73,14 @@ fn bench(filter: &str, executor: &CpuExecutor, what: &str, op: impl Into<Op>, in
         Ok(ready) => ready,
         Err(e) => return eprintln!("{line}: {e}"),
     };
-    let (mut best, begin) = (Duration::MAX, Instant::now());
+    let (mut best, begin) = (f64::INFINITY, Instant::now());
     while begin.elapsed() < Duration::from_millis(300) {
-        match program.run_profiled(&mut *state, &data) {
-            Ok(times) => best = best.min(times[0]),
+        match program.run_timed(&mut *state, &data) {
+            Ok(times) => best = best.min(times[0].seconds),
             Err(e) => return eprintln!("{line}: {e}"),
         }
     }
-    let s = best.as_secs_f64();
+    let s = best;
     let (gflops, gbytes) = (flops as f64 / s / 1e9, moved as f64 / s / 1e9);
     println!("{line:<44} {:>9.1} us {gflops:>8.1} GFLOP/s {gbytes:>7.1} GB/s", s * 1e6);
 }

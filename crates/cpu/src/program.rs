@@ -9,7 +9,7 @@ use crate::mem::{self, Bases, Loc, Room};
 use crate::state::{CpuState, misuse, out_of_memory};
 use crate::target::NAME;
 use ocelli_ir::StateSpec;
-use ocelli_ir::executor::{ExecError, Need, Program, State};
+use ocelli_ir::executor::{ExecError, LaunchTime, Need, Program, State};
 use ocelli_ir::plan::Plan;
 use pulp::Arch;
 use rayon::ThreadPool;
@@ -60,20 +60,6 @@ impl CpuProgram {
         let staged = plan.inputs.iter().map(|_| None).collect();
         let (arena, pool) = (arena.clone(), pool.clone());
         Ok(Self { plan, launches, outputs, kept, staged, arena, pool, fits: None, id })
-    }
-
-    /// Runs once, as [`Program::run`], and returns how long each launch took.
-    ///
-    /// # Errors
-    /// As [`Program::run`].
-    pub fn run_profiled(
-        &mut self,
-        state: &mut dyn State,
-        inputs: &[&[u8]],
-    ) -> Result<Vec<Duration>, ExecError> {
-        let mut times = Vec::with_capacity(self.launches.len());
-        self.execute(state, inputs, Some(&mut times))?;
-        Ok(times)
     }
 
     fn execute(
@@ -186,6 +172,13 @@ impl Program for CpuProgram {
 
     fn run(&mut self, state: &mut dyn State, inputs: &[&[u8]]) -> Result<(), ExecError> {
         self.execute(state, inputs, None)
+    }
+
+    fn run_timed(&mut self, state: &mut dyn State, inputs: &[&[u8]]) -> Result<Vec<LaunchTime>, ExecError> {
+        let mut times = Vec::with_capacity(self.launches.len());
+        self.execute(state, inputs, Some(&mut times))?;
+        let time = |(first, t): (usize, &Duration)| LaunchTime { first, count: 1, seconds: t.as_secs_f64() };
+        Ok(times.iter().enumerate().map(time).collect())
     }
 
     fn output(&self, index: usize) -> Result<Vec<u8>, ExecError> {

@@ -1,11 +1,11 @@
 //! Plans and hosts that are wrong are refused with a message, before anything runs.
 
-use ocelli_testkit::case::empty;
 use ocelli_cpu::CpuExecutor;
 use ocelli_ir::executor::{ExecError, Executor, Need, Program};
 use ocelli_ir::ops::*;
 use ocelli_ir::plan::{Launch, Operand, Place, Plan};
 use ocelli_ir::{DType, Init, Op, Slot, SlotId, SlotKind, StateSpec, TensorType, View};
+use ocelli_testkit::case::empty;
 use std::sync::Arc;
 
 fn at(place: Place, view: View) -> Operand {

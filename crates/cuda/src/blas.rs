@@ -46,7 +46,8 @@ impl Blas {
             _ => sys::cublasComputeType_t::CUBLAS_COMPUTE_32F,
         };
         let f32 = sys::cudaDataType::CUDA_R_32F;
-        let descriptor = Descriptor(result::create_matmul_desc(compute, f32).map_err(|e| told("a product", &e))?);
+        let descriptor =
+            Descriptor(result::create_matmul_desc(compute, f32).map_err(|e| told("a product", &e))?);
         // The library counts along columns; rows are columns of the transpose: d' = b' a'.
         let (a, turn_a) = layout(&call.b, call.k, call.n, call.batch)?;
         let (b, turn_b) = layout(&call.a, call.m, call.k, call.batch)?;
@@ -150,8 +151,10 @@ struct Descriptor(sys::cublasLtMatmulDesc_t);
 impl Descriptor {
     fn set<T>(&self, of: sys::cublasLtMatmulDescAttributes_t, value: &T) -> Result<(), String> {
         // SAFETY: the descriptor is alive; the library copies as many bytes as it is told.
-        unsafe { result::set_matmul_desc_attribute(self.0, of, std::ptr::from_ref(value).cast(), size_of::<T>()) }
-            .map_err(|e| told("a setting of a product", &e))
+        unsafe {
+            result::set_matmul_desc_attribute(self.0, of, std::ptr::from_ref(value).cast(), size_of::<T>())
+        }
+        .map_err(|e| told("a setting of a product", &e))
     }
 }
 
@@ -167,8 +170,10 @@ struct Wish(sys::cublasLtMatmulPreference_t);
 impl Wish {
     fn set<T>(&self, of: sys::cublasLtMatmulPreferenceAttributes_t, value: &T) -> Result<(), String> {
         // SAFETY: as `Descriptor::set`.
-        unsafe { result::set_matmul_pref_attribute(self.0, of, std::ptr::from_ref(value).cast(), size_of::<T>()) }
-            .map_err(|e| told("a wish of a product", &e))
+        unsafe {
+            result::set_matmul_pref_attribute(self.0, of, std::ptr::from_ref(value).cast(), size_of::<T>())
+        }
+        .map_err(|e| told("a wish of a product", &e))
     }
 }
 
@@ -207,12 +212,17 @@ fn layout(m: &Matrix, rows: usize, cols: usize, batch: usize) -> Result<(Layout,
     use sys::cublasLtMatrixLayoutAttribute_t as Of;
     let set = |of, value: *const c_void, size| {
         // SAFETY: the layout is alive; the library copies `size` bytes.
-        unsafe { result::set_matrix_layout_attribute(layout.0, of, value, size) }.map_err(|e| told("a matrix", &e))
+        unsafe { result::set_matrix_layout_attribute(layout.0, of, value, size) }
+            .map_err(|e| told("a matrix", &e))
     };
     if batch > 1 {
         let (count, offset) = (batch as i32, m.batch as i64);
         set(Of::CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, std::ptr::from_ref(&count).cast(), size_of::<i32>())?;
-        set(Of::CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET, std::ptr::from_ref(&offset).cast(), size_of::<i64>())?;
+        set(
+            Of::CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET,
+            std::ptr::from_ref(&offset).cast(),
+            size_of::<i64>(),
+        )?;
     }
     Ok((layout, turned))
 }

@@ -61,7 +61,10 @@ impl KernelCache {
         let mut all = vec![Vec::new(); sources.len()];
         let results = std::thread::scope(|scope| {
             let threads: Vec<_> = (0..threads).map(|_| scope.spawn(work)).collect();
-            threads.into_iter().map(|t| t.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))).collect::<Vec<_>>()
+            threads
+                .into_iter()
+                .map(|t| t.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+                .collect::<Vec<_>>()
         });
         for result in results {
             result?.into_iter().for_each(|(i, cubin)| all[i] = cubin);

@@ -22,10 +22,16 @@ pub fn doctor() -> Vec<Check> {
     let count = gpu::devices().map_err(|e| e.to_string());
     check("driver".into(), driver.and_then(|path| count.clone().map(|n| format!("{path}, GPUs: {n}"))));
     let version = nvrtc::version().map_err(|e| e.to_string());
-    check("kernel compiler".into(), version.and_then(|v| Lib::Nvrtc.open().map(|path| format!("{path}, NVRTC {v}"))));
+    check(
+        "kernel compiler".into(),
+        version.and_then(|v| Lib::Nvrtc.open().map(|path| format!("{path}, NVRTC {v}"))),
+    );
     check("matrix products".into(), Lib::CublasLt.open().map(str::to_string));
     for ordinal in 0..count.unwrap_or(0) {
-        check(format!("GPU {ordinal}"), gpu::open(ordinal).map(|(_, info)| about(&info)).map_err(|e| e.to_string()));
+        check(
+            format!("GPU {ordinal}"),
+            gpu::open(ordinal).map(|(_, info)| about(&info)).map_err(|e| e.to_string()),
+        );
     }
     let folder = KernelCache::default_folder();
     let nowhere = "no folder: HOME and XDG_CACHE_HOME are not set, so kernels are compiled at every start";

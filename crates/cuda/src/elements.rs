@@ -106,7 +106,9 @@ impl Loop {
     pub fn epilogue(mut self) -> Option<(String, Vec<Arg>)> {
         self.scalar();
         let last = self.space.len() - 1;
-        let fits = self.space[last].is_multiple_of(SUMS) && self.all_take(SUMS, last) && self.numel_reach() < 1 << 31;
+        let fits = self.space[last].is_multiple_of(SUMS)
+            && self.all_take(SUMS, last)
+            && self.numel_reach() < 1 << 31;
         if !fits {
             return None;
         }
@@ -115,7 +117,10 @@ impl Loop {
         let mut text = pack(SUMS);
         let _ = writeln!(text, "#define EPILOGUE_PARAMS , {}", params.join(", "));
         let _ = writeln!(text, "#define EPILOGUE_ARGS , {}", names.join(", "));
-        let _ = writeln!(text, "__device__ __forceinline__ void epilogue(const u32 i, const float (&t)[{SUMS}] EPILOGUE_PARAMS) {{");
+        let _ = writeln!(
+            text,
+            "__device__ __forceinline__ void epilogue(const u32 i, const float (&t)[{SUMS}] EPILOGUE_PARAMS) {{"
+        );
         self.at_index(&mut text, SUMS, "u32");
         Some((text, self.args()))
     }
@@ -133,7 +138,8 @@ impl Loop {
     }
 
     fn args(&self) -> Vec<Arg> {
-        let operands = self.reads.iter().chain(&self.writes).filter(|a| a.place != Place::Sums).map(|a| a.arg);
+        let operands =
+            self.reads.iter().chain(&self.writes).filter(|a| a.place != Place::Sums).map(|a| a.arg);
         operands.chain(self.extra.iter().map(|e| e.0)).collect()
     }
 
@@ -163,7 +169,11 @@ impl Loop {
 
     fn head(&self, c: &mut String, threads: usize, index: &str) -> std::fmt::Result {
         let params = self.params();
-        writeln!(c, "extern \"C\" __global__ void __launch_bounds__({BLOCK}) elements({}) {{", params.join(", "))?;
+        writeln!(
+            c,
+            "extern \"C\" __global__ void __launch_bounds__({BLOCK}) elements({}) {{",
+            params.join(", ")
+        )?;
         writeln!(c, "    const {index} i = ({index})blockIdx.x * {BLOCK}u + threadIdx.x;")?;
         writeln!(c, "    if (i >= {threads}u) return;")
     }
@@ -175,10 +185,16 @@ impl Loop {
             let ty = c_type(a.dtype);
             match step {
                 0 => writeln!(c, "    {ty} a{i} = {{}}; {guard}a{i} = r{i}[{at}];")?,
-                1 if width > 1 => writeln!(c, "    Pack<{ty}> a{i} = {{}}; {guard}a{i} = *(const Pack<{ty}>*)(r{i} + {at});")?,
+                1 if width > 1 => writeln!(
+                    c,
+                    "    Pack<{ty}> a{i} = {{}}; {guard}a{i} = *(const Pack<{ty}>*)(r{i} + {at});"
+                )?,
                 _ => {
                     writeln!(c, "    Pack<{ty}> a{i} = {{}};")?;
-                    writeln!(c, "    {guard}for (int v = 0; v < {width}; v++) a{i}.e[v] = r{i}[{at} + v * {step}u];")?;
+                    writeln!(
+                        c,
+                        "    {guard}for (int v = 0; v < {width}; v++) a{i}.e[v] = r{i}[{at} + v * {step}u];"
+                    )?;
                 }
             }
         }
@@ -211,8 +227,13 @@ impl Loop {
             let (at, step) = self.at(a);
             let guard = guard(a).map(|g| format!("if ({g}) ")).unwrap_or_default();
             match step {
-                1 if width > 1 => writeln!(c, "    {guard}*(Pack<{}>*)(w{i} + {at}) = b{i};", c_type(a.dtype))?,
-                _ => writeln!(c, "    {guard}for (int v = 0; v < {width}; v++) w{i}[{at} + v * {step}u] = b{i}.e[v];")?,
+                1 if width > 1 => {
+                    writeln!(c, "    {guard}*(Pack<{}>*)(w{i} + {at}) = b{i};", c_type(a.dtype))?
+                }
+                _ => writeln!(
+                    c,
+                    "    {guard}for (int v = 0; v < {width}; v++) w{i}[{at} + v * {step}u] = b{i}.e[v];"
+                )?,
             }
         }
         c.push_str("}\n");
@@ -230,7 +251,8 @@ impl Loop {
                     let name = if axis == last { "first".into() } else { format!("c{axis}") };
                     if s[axis] == 1 { name } else { format!("{name} * {}u", s[axis]) }
                 };
-                let terms: Vec<String> = (0..=last).filter(|&i| s[i] != 0 && self.space[i] > 1).map(term).collect();
+                let terms: Vec<String> =
+                    (0..=last).filter(|&i| s[i] != 0 && self.space[i] > 1).map(term).collect();
                 let at = if terms.is_empty() { "0".into() } else { terms.join(" + ") };
                 // An axis of one element has no neighbours: it is as good as side by side.
                 (format!("({at})"), if self.space[last] == 1 { 1 } else { s[last] })
@@ -254,7 +276,8 @@ impl Loop {
             let unit = (a.dtype.size() * width).min(16);
             match &a.place {
                 Place::Strides(s) => {
-                    let whole = (0..last).all(|i| self.space[i] == 1 || (s[i] * a.dtype.size()).is_multiple_of(unit));
+                    let whole =
+                        (0..last).all(|i| self.space[i] == 1 || (s[i] * a.dtype.size()).is_multiple_of(unit));
                     s[last] == 0 || (s[last] == 1 && whole && a.align.is_multiple_of(unit))
                 }
                 // Rows of one width: whoever writes such a place gives rows that start where the width allows it.
@@ -267,7 +290,10 @@ impl Loop {
     /// Joins axes that follow each other without a gap in every operand.
     fn collapse(&mut self) {
         let all = |a: &Access| if let Place::Strides(s) = &a.place { Some(s.clone()) } else { None };
-        let Some(mut strides) = self.reads.iter().chain(&self.writes).map(all).collect::<Option<Vec<_>>>() else { return };
+        let Some(mut strides) = self.reads.iter().chain(&self.writes).map(all).collect::<Option<Vec<_>>>()
+        else {
+            return;
+        };
         let mut space: Vec<usize> = Vec::new();
         let mut kept: Vec<Vec<usize>> = vec![Vec::new(); strides.len()];
         for (axis, &n) in self.space.iter().enumerate() {
@@ -275,11 +301,16 @@ impl Loop {
                 continue;
             }
             let joins = !space.is_empty()
-                && kept.iter().zip(&strides).all(|(k, s)| k.last().is_some_and(|&before| before == n * s[axis]));
+                && kept
+                    .iter()
+                    .zip(&strides)
+                    .all(|(k, s)| k.last().is_some_and(|&before| before == n * s[axis]));
             match space.last_mut() {
                 Some(have) if joins => {
                     *have *= n;
-                    kept.iter_mut().zip(&strides).for_each(|(k, s)| *k.last_mut().unwrap_or(&mut 0) = s[axis]);
+                    kept.iter_mut()
+                        .zip(&strides)
+                        .for_each(|(k, s)| *k.last_mut().unwrap_or(&mut 0) = s[axis]);
                 }
                 _ => {
                     space.push(n);
@@ -307,7 +338,9 @@ impl Loop {
 
 /// Neighbours that are moved at once.
 fn pack(width: usize) -> String {
-    format!("template <typename E> struct alignas(sizeof(E) * {width} > 16 ? 16 : sizeof(E) * {width}) Pack {{ E e[{width}]; }};\n")
+    format!(
+        "template <typename E> struct alignas(sizeof(E) * {width} > 16 ? 16 : sizeof(E) * {width}) Pack {{ E e[{width}]; }};\n"
+    )
 }
 
 fn guard(a: &Access) -> Option<&str> {

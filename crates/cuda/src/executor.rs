@@ -76,7 +76,9 @@ pub struct Scratch {
 impl Scratch {
     /// Makes room. Programs that were bound before are bound anew when they run next.
     pub(crate) fn grow(&mut self, stream: &Stream, arena: usize, work: usize) -> Result<(), ExecError> {
-        for (buffer, bytes, what) in [(&mut self.arena, arena, "activations and gradients"), (&mut self.work, work, "partial sums")] {
+        for (buffer, bytes, what) in
+            [(&mut self.arena, arena, "activations and gradients"), (&mut self.work, work, "partial sums")]
+        {
             if bytes > buffer.size() {
                 stream.synchronize().map_err(|e| failed(what, bytes, &e))?;
                 // The old memory goes first: both together may be more than there is.
@@ -164,7 +166,8 @@ impl CudaExecutor {
         let target = CudaTarget::new(machine);
         let (modules, blas) = (Mutex::default(), OnceLock::new());
         let scratch = Mutex::new(scratch);
-        let shared = Arc::new(Shared { info, machine, options, stream, products, scratch, cache, modules, blas });
+        let shared =
+            Arc::new(Shared { info, machine, options, stream, products, scratch, cache, modules, blas });
         Ok(Self { target, shared, states: AtomicU64::new(0) })
     }
 

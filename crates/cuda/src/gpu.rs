@@ -70,8 +70,11 @@ impl GpuInfo {
 pub fn devices() -> Result<i32, GpuFault> {
     Lib::Driver.open().map_err(GpuFault::Missing)?;
     let fault = |what: &str, e: cudarc::driver::DriverError| {
-        let said = e.error_string().map_or_else(|_| format!("error {}", e.0 as u32), |s| s.to_string_lossy().into_owned());
-        let advice = "see `nvidia-smi`: is a GPU there, and is the driver loaded and not older than its libraries?";
+        let said = e
+            .error_string()
+            .map_or_else(|_| format!("error {}", e.0 as u32), |s| s.to_string_lossy().into_owned());
+        let advice =
+            "see `nvidia-smi`: is a GPU there, and is the driver loaded and not older than its libraries?";
         GpuFault::Driver { message: format!("NVIDIA's driver: {what}: {said}"), advice: advice.into() }
     };
     result::init().map_err(|e| fault("starting", e))?;

@@ -28,8 +28,8 @@ pub use doctor::{Check, doctor};
 pub use executor::{CudaError, CudaExecutor, CudaOptions};
 pub use gpu::{GpuFault, GpuInfo};
 pub use lower::Machine;
-pub use program::CudaProgram;
 pub use nvrtc::{NvrtcFault, compile};
+pub use program::CudaProgram;
 pub use state::CudaState;
 pub use target::CudaTarget;
 
@@ -37,7 +37,10 @@ pub use target::CudaTarget;
 ///
 /// # Errors
 /// If a launch has no kernel.
-pub fn kernel_sources(plan: &ocelli_ir::plan::Plan, machine: Machine) -> Result<Vec<String>, ocelli_ir::executor::ExecError> {
+pub fn kernel_sources(
+    plan: &ocelli_ir::plan::Plan,
+    machine: Machine,
+) -> Result<Vec<String>, ocelli_ir::executor::ExecError> {
     let (steps, _) = plan::steps(plan, machine)?;
     let sources: std::collections::BTreeSet<&str> = steps.iter().flat_map(plan::Step::sources).collect();
     Ok(sources.into_iter().map(|s| format!("{}\n{s}", executor::PRELUDE)).collect())

@@ -87,7 +87,8 @@ fn folders() -> Vec<PathBuf> {
     let environments = std::env::var_os("VIRTUAL_ENV").into_iter().chain(std::env::var_os("CONDA_PREFIX"));
     let mut roots: Vec<PathBuf> = environments.map(PathBuf::from).collect();
     let path = std::env::var_os("PATH").unwrap_or_default();
-    let beside = |bin: PathBuf| bin.join("python3").exists().then(|| bin.parent().map(Path::to_path_buf)).flatten();
+    let beside =
+        |bin: PathBuf| bin.join("python3").exists().then(|| bin.parent().map(Path::to_path_buf)).flatten();
     roots.extend(std::env::split_paths(&path).filter_map(beside));
     for root in roots {
         for site in entries(&root.join("lib"), "python3") {

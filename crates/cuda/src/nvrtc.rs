@@ -32,7 +32,9 @@ pub fn version() -> Result<String, NvrtcFault> {
     let (mut major, mut minor) = (0, 0);
     // SAFETY: the library is there; it writes two numbers.
     let status = unsafe { sys::nvrtcVersion(&mut major, &mut minor) };
-    status.result().map_err(|e| NvrtcFault::Missing(format!("libnvrtc does not say its version: {:?}", e.0)))?;
+    status
+        .result()
+        .map_err(|e| NvrtcFault::Missing(format!("libnvrtc does not say its version: {:?}", e.0)))?;
     Ok(format!("{major}.{minor}"))
 }
 
@@ -44,8 +46,14 @@ pub fn compile(source: &str, arch: &str) -> Result<Vec<u8>, NvrtcFault> {
     let version = version()?;
     let refused = |log: String| NvrtcFault::Refused { version: version.clone(), arch: arch.to_string(), log };
     let text = CString::new(source).map_err(|_| refused("the source has a zero byte".into()))?;
-    let program = Program(result::create_program(&text, Some(c"ocelli.cu")).map_err(|e| refused(format!("{:?}", e.0)))?);
-    let options = [format!("--gpu-architecture={arch}"), "--std=c++17".into(), "--device-as-default-execution-space".into()];
+    let program = Program(
+        result::create_program(&text, Some(c"ocelli.cu")).map_err(|e| refused(format!("{:?}", e.0)))?,
+    );
+    let options = [
+        format!("--gpu-architecture={arch}"),
+        "--std=c++17".into(),
+        "--device-as-default-execution-space".into(),
+    ];
     // SAFETY: the program is alive.
     if let Err(e) = unsafe { result::compile_program(program.0, &options) } {
         return Err(refused(format!("{:?}: {}", e.0, program.log())));

@@ -70,7 +70,8 @@ pub fn steps(plan: &Plan, machine: Machine) -> Result<(Vec<Step>, Own), ExecErro
             let op = Op::Contiguous(Contiguous);
             let out = Tensor::dense(&operand.ty());
             let cx = Lowering { ins: vec![tensor(operand)], outs: vec![out], in_place: false, machine };
-            let lowered = ops::lower(&op, &cx).ok_or_else(|| misuse(plan, format!("output '{name}' cannot be kept")))?;
+            let lowered = ops::lower(&op, &cx)
+                .ok_or_else(|| misuse(plan, format!("output '{name}' cannot be kept")))?;
             let ins = vec![spot(plan, operand).map_err(|m| misuse(plan, m))?];
             // The copies lie behind the inputs, in the same memory.
             let outs = vec![Spot { place: Place::Input(0), at: kept.unwrap_or(0) }];
@@ -89,7 +90,8 @@ fn own(plan: &Plan) -> Own {
     };
     let inputs: Vec<usize> = plan.inputs.iter().map(|(_, ty)| take(ty.bytes())).collect();
     let input_bytes = take(0);
-    let kept = plan.outputs.iter().map(|(_, o)| (!matches!(o.place, Place::Arena(_))).then(|| take(o.ty().bytes())));
+    let kept =
+        plan.outputs.iter().map(|(_, o)| (!matches!(o.place, Place::Arena(_))).then(|| take(o.ty().bytes())));
     own.kept = kept.collect();
     Own { inputs, input_bytes, ..own }
 }
@@ -106,15 +108,23 @@ fn at_launch(plan: &Plan, i: usize) -> String {
 fn single(plan: &Plan, i: usize, machine: Machine) -> Result<Step, ExecError> {
     let l = &plan.launches[i];
     let spots = |operands: &[Operand]| {
-        operands.iter().map(|o| spot(plan, o)).collect::<Result<Vec<_>, _>>().map_err(|m| misuse(plan, format!("{}: {m}", at_launch(plan, i))))
+        operands
+            .iter()
+            .map(|o| spot(plan, o))
+            .collect::<Result<Vec<_>, _>>()
+            .map_err(|m| misuse(plan, format!("{}: {m}", at_launch(plan, i))))
     };
     let (ins, outs) = (spots(&l.inputs)?, spots(&l.outputs)?);
     let pairs = l.op.in_place();
     let in_place = !pairs.is_empty() && pairs.iter().all(|&(o, i)| outs[o] == ins[i]);
     let tensors = |operands: &[Operand]| operands.iter().map(tensor).collect();
     let cx = Lowering { ins: tensors(&l.inputs), outs: tensors(&l.outputs), in_place, machine };
-    let views = l.inputs.iter().enumerate().all(|(k, o)| o.view.is_contiguous() || ops::reads(&l.op, k, &o.view))
-        && l.outputs.iter().enumerate().all(|(k, o)| o.view.is_contiguous() || ops::writes(&l.op, k, &o.view));
+    let views =
+        l.inputs.iter().enumerate().all(|(k, o)| o.view.is_contiguous() || ops::reads(&l.op, k, &o.view))
+            && l.outputs
+                .iter()
+                .enumerate()
+                .all(|(k, o)| o.view.is_contiguous() || ops::writes(&l.op, k, &o.view));
     let lowered = ops::lower(&l.op, &cx).filter(|_| views).ok_or_else(|| {
         let types: Vec<String> = l.inputs.iter().map(|o| o.ty().to_string()).collect();
         ExecError::Unsupported {
@@ -139,7 +149,9 @@ fn adam_run(launches: &[Launch]) -> usize {
 
 fn adams(plan: &Plan, first: usize, count: usize) -> Result<Step, ExecError> {
     let launches = &plan.launches[first..first + count];
-    let Op::Adam(op) = &launches[0].op else { return Err(misuse(plan, "no optimiser step where one was found")) };
+    let Op::Adam(op) = &launches[0].op else {
+        return Err(misuse(plan, "no optimiser step where one was found"));
+    };
     let op: &Adam = op;
     let spots = |operands: &mut dyn Iterator<Item = &Operand>| {
         operands.map(|o| spot(plan, o)).collect::<Result<Vec<_>, _>>().map_err(|m| misuse(plan, m))
@@ -147,7 +159,8 @@ fn adams(plan: &Plan, first: usize, count: usize) -> Result<Step, ExecError> {
     let scalars = &launches[0].inputs[4..];
     let ins = spots(&mut launches.iter().flat_map(|l| &l.inputs[..4]).chain(scalars))?;
     let outs = spots(&mut launches.iter().flat_map(|l| &l.outputs))?;
-    let tensors: Vec<Tensor> = launches.iter().flat_map(|l| l.inputs[..4].iter().chain(&l.outputs)).map(tensor).collect();
+    let tensors: Vec<Tensor> =
+        launches.iter().flat_map(|l| l.inputs[..4].iter().chain(&l.outputs)).map(tensor).collect();
     if tensors.iter().any(|t| !t.view.is_contiguous()) {
         return Err(misuse(plan, format!("{}: a view with gaps", at_launch(plan, first))));
     }
@@ -161,8 +174,12 @@ fn cast_run(launches: &[Launch]) -> usize {
     let types = |l: &Launch| matches!(l.op, Op::Cast(_)).then(|| (l.inputs[0].dtype, l.outputs[0].dtype));
     let Some(first) = types(&launches[0]) else { return 1 };
     let same = |l: &&Launch| {
-        let weights = matches!(l.inputs[0].place, Place::State(_)) && matches!(l.outputs[0].place, Place::Arena(_));
-        types(l) == Some(first) && weights && l.inputs[0].view.is_contiguous() && l.outputs[0].view.is_contiguous()
+        let weights =
+            matches!(l.inputs[0].place, Place::State(_)) && matches!(l.outputs[0].place, Place::Arena(_));
+        types(l) == Some(first)
+            && weights
+            && l.inputs[0].view.is_contiguous()
+            && l.outputs[0].view.is_contiguous()
     };
     launches.iter().take_while(same).count()
 }
@@ -170,7 +187,11 @@ fn cast_run(launches: &[Launch]) -> usize {
 fn casts(plan: &Plan, first: usize, count: usize) -> Result<Step, ExecError> {
     let launches = &plan.launches[first..first + count];
     let spots = |pick: fn(&Launch) -> &Operand| {
-        launches.iter().map(|l| spot(plan, pick(l))).collect::<Result<Vec<_>, _>>().map_err(|m| misuse(plan, m))
+        launches
+            .iter()
+            .map(|l| spot(plan, pick(l)))
+            .collect::<Result<Vec<_>, _>>()
+            .map_err(|m| misuse(plan, m))
     };
     let (ins, outs) = (spots(|l| &l.inputs[0])?, spots(|l| &l.outputs[0])?);
     let types = [launches[0].inputs[0].dtype, launches[0].outputs[0].dtype];
@@ -201,7 +222,9 @@ fn spot(plan: &Plan, o: &Operand) -> Result<Spot, String> {
     }
     let at = start + view.offset * o.dtype.size();
     match bytes {
-        Some(bytes) if start + o.end_bytes() <= bytes && at.is_multiple_of(o.dtype.size()) => Ok(Spot { place: o.place, at }),
+        Some(bytes) if start + o.end_bytes() <= bytes && at.is_multiple_of(o.dtype.size()) => {
+            Ok(Spot { place: o.place, at })
+        }
         Some(bytes) => Err(format!("view {view:?} ends outside its {bytes} bytes")),
         None => Err(format!("{:?} holds no {}", o.place, o.dtype)),
     }
@@ -210,7 +233,10 @@ fn spot(plan: &Plan, o: &Operand) -> Result<Spot, String> {
 impl Step {
     /// What the calls ask for, as kernels' sources: those that are no kernels are left out.
     pub fn sources(&self) -> impl Iterator<Item = &str> {
-        self.lowered.calls.iter().filter_map(|c| if let Call::Kernel(k) = c { Some(k.source.as_str()) } else { None })
+        self.lowered
+            .calls
+            .iter()
+            .filter_map(|c| if let Call::Kernel(k) = c { Some(k.source.as_str()) } else { None })
     }
 
     /// The spot of an argument, and the bytes behind it; none for workspace and tables.

@@ -7,7 +7,7 @@ use crate::lower::{Arg, Call};
 use crate::plan::{self, Own, Spot, Step};
 use crate::state::{CudaState, failed};
 use crate::target::NAME;
-use ocelli_ir::executor::{ExecError, Program, State};
+use ocelli_ir::executor::{ExecError, LaunchTime, Program, State};
 use ocelli_ir::plan::{Place, Plan};
 use ocelli_ir::{StateSpec, View};
 use std::sync::Arc;
@@ -70,7 +70,8 @@ impl CudaProgram {
             table_starts.push(table_bytes);
             table_bytes += step.lowered.table.len() * 16;
         }
-        let device = |what: &str, bytes| DeviceBuffer::new(context, bytes).map_err(|e| failed(what, bytes, &e));
+        let device =
+            |what: &str, bytes| DeviceBuffer::new(context, bytes).map_err(|e| failed(what, bytes, &e));
         let memory = device("inputs", own.bytes)?;
         let tables = device("lists of addresses", table_bytes)?;
         let stage = || Ok((PinnedBuffer::new(context, own.input_bytes)?, Event::new(context)?));
@@ -85,39 +86,26 @@ impl CudaProgram {
         };
         let shared = shared.clone();
         let (next_stage, binding, fits) = (0, None, None);
-        Ok(Self { plan, steps, ready, own, memory, tables, table_starts, stages, next_stage, binding, fits, shared, id })
+        Ok(Self {
+            plan,
+            steps,
+            ready,
+            own,
+            memory,
+            tables,
+            table_starts,
+            stages,
+            next_stage,
+            binding,
+            fits,
+            shared,
+            id,
+        })
     }
 
     /// Number of kernels, products and fills of one run.
     pub fn calls(&self) -> usize {
         self.ready.iter().map(Vec::len).sum()
-    }
-
-    /// Milliseconds of device time of each step of the last `runs` runs, on average, launch by launch: (index of the first
-    /// launch, number of launches, ms). Inputs are those of the last run.
-    ///
-    /// # Errors
-    /// As [`Program::run`].
-    pub fn profile(&mut self, state: &mut dyn State, runs: usize) -> Result<Vec<(usize, usize, f64)>, ExecError> {
-        let state = own_state(&self.plan, state)?;
-        self.bind(state)?;
-        let stream = &self.shared.stream;
-        let fault = |e: DriverFault| failed("timing launches", 0, &e);
-        let marks = (0..=self.steps.len()).map(|_| Event::new(stream.context())).collect::<Driven<Vec<_>>>().map_err(fault)?;
-        let mut times = vec![0.0; self.steps.len()];
-        let binding = self.binding.as_ref().map_or(&[][..], |b| &b.calls[..]);
-        for _ in 0..runs {
-            marks[0].record(stream).map_err(fault)?;
-            for (i, mark) in marks.iter().enumerate().skip(1) {
-                self.queue(binding.iter().filter(|b| b.step == i - 1))?;
-                mark.record(stream).map_err(fault)?;
-            }
-            stream.synchronize().map_err(fault)?;
-            for (time, pair) in times.iter_mut().zip(marks.windows(2)) {
-                *time += f64::from(pair[1].since(&pair[0]).map_err(fault)?) / runs as f64;
-            }
-        }
-        Ok(self.steps.iter().zip(times).map(|(s, t)| (s.launch, s.launches, t)).collect())
     }
 
     /// Gives every call its addresses on this state, and records the graph.
@@ -128,7 +116,8 @@ impl CudaProgram {
         if self.binding.as_ref().is_some_and(current) {
             return Ok(());
         }
-        let base = Bases { arena: scratch.arena.address(), work: scratch.work.address(), state, program: self };
+        let base =
+            Bases { arena: scratch.arena.address(), work: scratch.work.address(), state, program: self };
         let mut table = Vec::new();
         for step in &self.steps {
             for &(arg, count) in &step.lowered.table {
@@ -140,7 +129,12 @@ impl CudaProgram {
             for (call, ready) in ready.iter().enumerate() {
                 let args: Vec<Arg> = match ready {
                     Ready::Kernel { args, .. } => args.clone(),
-                    Ready::Product(p) => [Some(p.call.a.arg), Some(p.call.b.arg), Some(p.call.d.arg), p.call.bias].into_iter().flatten().collect(),
+                    Ready::Product(p) => {
+                        [Some(p.call.a.arg), Some(p.call.b.arg), Some(p.call.d.arg), p.call.bias]
+                            .into_iter()
+                            .flatten()
+                            .collect()
+                    }
                     Ready::Zero(arg, _) => vec![*arg],
                 };
                 let addresses = args.into_iter().map(|arg| base.address(i, step, arg)).collect();
@@ -152,10 +146,16 @@ impl CudaProgram {
             .map_err(|e| failed("lists of addresses", table.len() * 8, &e))?;
         let mut graph = None;
         if shared.options.cuda_graph && !calls.is_empty() {
-            graph = Some(Graph::record(&shared.stream, || self.queue(calls.iter()).map_err(Recording::Exec)).map_err(|e| match e {
-                Recording::Exec(e) => e,
-                Recording::Driver(e) => failed(&format!("program '{}' as a graph", self.plan.name), 0, &e),
-            })?);
+            graph = Some(
+                Graph::record(&shared.stream, || self.queue(calls.iter()).map_err(Recording::Exec)).map_err(
+                    |e| match e {
+                        Recording::Exec(e) => e,
+                        Recording::Driver(e) => {
+                            failed(&format!("program '{}' as a graph", self.plan.name), 0, &e)
+                        }
+                    },
+                )?,
+            );
         }
         self.binding = Some(Binding { state: state.id, generation: scratch.generation, calls, graph });
         Ok(())
@@ -170,19 +170,33 @@ impl CudaProgram {
                     // SAFETY: the lowering made source and arguments together; `plan::steps` saw that operands lie inside
                     // the arena, the state or the program's memory, all alive until the program or the state is dropped,
                     // which waits for the device.
-                    unsafe { function.launch(stream, *grid, *block, *shared, &bound.addresses) }.map_err(|e| e.to_string())
+                    unsafe { function.launch(stream, *grid, *block, *shared, &bound.addresses) }
+                        .map_err(|e| e.to_string())
                 }
                 Ready::Product(product) => {
                     let at = |i: usize| bound.addresses.get(i).copied().unwrap_or(0);
                     // SAFETY: as above.
-                    unsafe { self.shared.blas()?.run(product, [at(0), at(1), at(2), at(3)], &self.shared.products, stream) }
+                    unsafe {
+                        self.shared.blas()?.run(
+                            product,
+                            [at(0), at(1), at(2), at(3)],
+                            &self.shared.products,
+                            stream,
+                        )
+                    }
                 }
                 // SAFETY: as above.
-                Ready::Zero(_, bytes) => unsafe { stream.zero(bound.addresses[0], *bytes) }.map_err(|e| e.to_string()),
+                Ready::Zero(_, bytes) => {
+                    unsafe { stream.zero(bound.addresses[0], *bytes) }.map_err(|e| e.to_string())
+                }
             };
             done.map_err(|message| {
                 let launch = self.steps[bound.step].launch;
-                let name = self.plan.launches.get(launch).map_or("a copy of a result".into(), |l| format!("{} in '{}'", l.op, l.scope));
+                let name = self
+                    .plan
+                    .launches
+                    .get(launch)
+                    .map_or("a copy of a result".into(), |l| format!("{} in '{}'", l.op, l.scope));
                 let message = format!("program '{}', launch {launch} ({name}): {message}", self.plan.name);
                 ExecError::Device { device: NAME.into(), message }
             })?;
@@ -211,10 +225,24 @@ impl CudaProgram {
             return Ok(());
         }
         if let Some(slot) = self.plan.state.first_missing(spec) {
-            return Err(misuse(&self.plan, format!("the state has no slot '{}' {} where it should be", slot.name, slot.ty)));
+            return Err(misuse(
+                &self.plan,
+                format!("the state has no slot '{}' {} where it should be", slot.name, slot.ty),
+            ));
         }
         self.fits = Some(spec.clone());
         Ok(())
+    }
+
+    /// All that comes before the first launch.
+    fn prepare_run(&mut self, state: &mut dyn State, inputs: &[&[u8]]) -> Result<(), ExecError> {
+        self.check_inputs(inputs)?;
+        let spec = state.spec().clone();
+        self.check_state(&spec)?;
+        let state = own_state(&self.plan, state)?;
+        self.bind(state)?;
+        let bytes = self.own.input_bytes;
+        self.stage(inputs).map_err(|e| failed(&format!("inputs of program '{}'", self.plan.name), bytes, &e))
     }
 
     fn stage(&mut self, inputs: &[&[u8]]) -> Driven<()> {
@@ -259,8 +287,13 @@ impl Bases<'_> {
             (_, Some(Spot { place, at })) => {
                 let base = match place {
                     Place::Arena(_) => self.arena,
-                    Place::State(slot) => self.state.memory.address() + self.state.starts[slot.0 as usize] as u64,
-                    Place::Input(i) if step.launches > 0 || !self.program.plan.inputs.is_empty() && self.is_input(step, arg) => {
+                    Place::State(slot) => {
+                        self.state.memory.address() + self.state.starts[slot.0 as usize] as u64
+                    }
+                    Place::Input(i)
+                        if step.launches > 0
+                            || !self.program.plan.inputs.is_empty() && self.is_input(step, arg) =>
+                    {
                         self.program.memory.address() + self.program.own.inputs[i] as u64
                     }
                     Place::Input(_) => self.program.memory.address(),
@@ -282,13 +315,27 @@ impl Bases<'_> {
 fn prepare(plan: &Plan, steps: &[Step], shared: &Arc<Shared>) -> Result<Vec<Vec<Ready>>, ExecError> {
     shared.compile(steps.iter().flat_map(Step::sources))?;
     let device = |i: usize, message: String| {
-        let name = plan.launches.get(i).map_or(String::new(), |l| format!(", launch {i} ({} in '{}')", l.op, l.scope));
-        ExecError::Device { device: NAME.into(), message: format!("program '{}'{name}: {message}", plan.name) }
+        let name = plan
+            .launches
+            .get(i)
+            .map_or(String::new(), |l| format!(", launch {i} ({} in '{}')", l.op, l.scope));
+        ExecError::Device {
+            device: NAME.into(),
+            message: format!("program '{}'{name}: {message}", plan.name),
+        }
     };
     let one = |step: &Step, call: &Call| match call {
         Call::Kernel(k) => {
-            let function = shared.function(&k.source, k.entry, k.shared).map_err(|e| device(step.launch, e.to_string()))?;
-            Ok(Ready::Kernel { function, grid: k.grid, block: k.block, shared: k.shared, args: k.args.clone() })
+            let function = shared
+                .function(&k.source, k.entry, k.shared)
+                .map_err(|e| device(step.launch, e.to_string()))?;
+            Ok(Ready::Kernel {
+                function,
+                grid: k.grid,
+                block: k.block,
+                shared: k.shared,
+                args: k.args.clone(),
+            })
         }
         Call::Gemm(g) => {
             let blas: &Blas = shared.blas()?;
@@ -314,12 +361,7 @@ impl Program for CudaProgram {
     }
 
     fn run(&mut self, state: &mut dyn State, inputs: &[&[u8]]) -> Result<(), ExecError> {
-        self.check_inputs(inputs)?;
-        let spec = state.spec().clone();
-        self.check_state(&spec)?;
-        let state = own_state(&self.plan, state)?;
-        self.bind(state)?;
-        self.stage(inputs).map_err(|e| failed(&format!("inputs of program '{}'", self.plan.name), self.own.input_bytes, &e))?;
+        self.prepare_run(state, inputs)?;
         match &self.binding {
             // SAFETY: the memory that was bound is alive: the state is borrowed, the rest is this program's or shared.
             Some(Binding { graph: Some(graph), .. }) => unsafe { graph.launch(&self.shared.stream) }
@@ -331,22 +373,49 @@ impl Program for CudaProgram {
         Ok(())
     }
 
+    fn run_timed(&mut self, state: &mut dyn State, inputs: &[&[u8]]) -> Result<Vec<LaunchTime>, ExecError> {
+        self.prepare_run(state, inputs)?;
+        let stream = &self.shared.stream;
+        let fault = |e: DriverFault| failed("timing launches", 0, &e);
+        let marks = (0..=self.steps.len()).map(|_| Event::new(stream.context())).collect::<Driven<Vec<_>>>();
+        let marks = marks.map_err(fault)?;
+        let calls = self.binding.as_ref().map_or(&[][..], |b| &b.calls[..]);
+        marks[0].record(stream).map_err(fault)?;
+        for (i, mark) in marks.iter().enumerate().skip(1) {
+            self.queue(calls.iter().filter(|b| b.step == i - 1))?;
+            mark.record(stream).map_err(fault)?;
+        }
+        stream.synchronize().map_err(fault)?;
+        lock(&self.shared.scratch).ran = self.id;
+        let time = |(step, pair): (&Step, &[Event])| {
+            let ms = pair[1].since(&pair[0]).map_err(fault)?;
+            Ok(LaunchTime { first: step.launch, count: step.launches, seconds: f64::from(ms) / 1e3 })
+        };
+        self.steps.iter().zip(marks.windows(2)).map(time).collect()
+    }
+
     fn output(&self, index: usize) -> Result<Vec<u8>, ExecError> {
         let Some((name, operand)) = self.plan.outputs.get(index) else {
-            return Err(misuse(&self.plan, format!("there is no output {index}, only {}", self.plan.outputs.len())));
+            return Err(misuse(
+                &self.plan,
+                format!("there is no output {index}, only {}", self.plan.outputs.len()),
+            ));
         };
         let scratch = lock(&self.shared.scratch);
         if scratch.ran != self.id {
             return Err(misuse(&self.plan, "has not run since another program did: its outputs are gone"));
         }
-        let fault = |e: DriverFault| failed(&format!("output '{name}' of program '{}'", self.plan.name), 0, &e);
+        let fault =
+            |e: DriverFault| failed(&format!("output '{name}' of program '{}'", self.plan.name), 0, &e);
         let stream = &self.shared.stream;
         if let Some(at) = self.own.kept[index] {
             let mut bytes = vec![0; operand.ty().bytes()];
             self.memory.read(stream, at, &mut bytes).map_err(fault)?;
             return Ok(bytes);
         }
-        let Place::Arena(at) = operand.place else { return Err(misuse(&self.plan, "an output was not kept")) };
+        let Place::Arena(at) = operand.place else {
+            return Err(misuse(&self.plan, "an output was not kept"));
+        };
         let size = operand.dtype.size();
         let view = View { offset: 0, ..operand.view.clone() };
         let mut memory = vec![0; view.end() * size];

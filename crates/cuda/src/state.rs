@@ -21,15 +21,20 @@ pub struct CudaState {
 }
 
 impl CudaState {
-    pub(crate) fn new(stream: &Arc<Stream>, spec: &Arc<StateSpec>, seed: u64, id: u64) -> Result<Self, ExecError> {
+    pub(crate) fn new(
+        stream: &Arc<Stream>,
+        spec: &Arc<StateSpec>,
+        seed: u64,
+        id: u64,
+    ) -> Result<Self, ExecError> {
         let mut bytes = 0;
         let mut starts = Vec::with_capacity(spec.len());
         for (_, slot) in spec.iter() {
             starts.push(bytes);
             bytes += slot.ty.bytes().next_multiple_of(ALIGNMENT);
         }
-        let mut memory =
-            DeviceBuffer::new(stream.context(), bytes).map_err(|e| failed_for(Need::Model, "weights and optimiser state", bytes, &e))?;
+        let mut memory = DeviceBuffer::new(stream.context(), bytes)
+            .map_err(|e| failed_for(Need::Model, "weights and optimiser state", bytes, &e))?;
         // In one piece: a copy for each of hundreds of small slots would take longer than all bytes together.
         let mut host = vec![0u8; bytes];
         for ((_, slot), &start) in spec.iter().zip(&starts) {
@@ -61,7 +66,9 @@ impl State for CudaState {
         let info = self.spec.get(slot);
         let mut bytes = vec![0; info.ty.bytes()];
         let at = self.starts[slot.0 as usize];
-        self.memory.read(&self.stream, at, &mut bytes).map_err(|e| failed(&format!("reading '{}'", info.name), 0, &e))?;
+        self.memory
+            .read(&self.stream, at, &mut bytes)
+            .map_err(|e| failed(&format!("reading '{}'", info.name), 0, &e))?;
         Ok(bytes)
     }
 
@@ -72,7 +79,9 @@ impl State for CudaState {
             return Err(ExecError::Misuse { program: "state".into(), message });
         }
         let at = self.starts[slot.0 as usize];
-        self.memory.write(&self.stream, at, bytes).map_err(|e| failed(&format!("writing '{}'", info.name), 0, &e))
+        self.memory
+            .write(&self.stream, at, bytes)
+            .map_err(|e| failed(&format!("writing '{}'", info.name), 0, &e))
     }
 
     fn as_any(&mut self) -> &mut dyn Any {

@@ -32,7 +32,8 @@ impl Target for CudaTarget {
         // A state write has no output in a graph; in a plan it is the slot.
         let outputs = if let Op::StateWrite(w) = op { vec![w.ty.clone()] } else { outputs };
         let dense = |types: &[TensorType]| types.iter().map(Tensor::dense).collect();
-        let cx = Lowering { ins: dense(inputs), outs: dense(&outputs), in_place: false, machine: self.machine };
+        let cx =
+            Lowering { ins: dense(inputs), outs: dense(&outputs), in_place: false, machine: self.machine };
         ops::lower(op, &cx).is_some()
     }
 

@@ -52,7 +52,11 @@ fn every_kernel_compiles_for_every_architecture() {
             match compile(source, arch) {
                 Ok(cubin) => assert!(cubin.len() > 64),
                 // A compiler older than the architecture says so.
-                Err(NvrtcFault::Refused { log, .. }) if log.contains("invalid value for --gpu-architecture") => break,
+                Err(NvrtcFault::Refused { log, .. })
+                    if log.contains("invalid value for --gpu-architecture") =>
+                {
+                    break;
+                }
                 Err(e) => failed.push(format!("{}\n{e}", source.split(PRELUDE_END).last().unwrap_or(""))),
             }
         }

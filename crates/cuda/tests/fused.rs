@@ -37,7 +37,8 @@ impl Body {
     }
 
     fn product(&mut self, [m, n, k]: [usize; 3], [ta, tb, bias]: [bool; 3]) -> Value {
-        let [a, b] = [if ta { [k, m] } else { [m, k] }, if tb { [n, k] } else { [k, n] }].map(|s| self.half(&s));
+        let [a, b] =
+            [if ta { [k, m] } else { [m, k] }, if tb { [n, k] } else { [k, n] }].map(|s| self.half(&s));
         let mut inputs = vec![a, b];
         if bias {
             inputs.push(self.half(&[n]));

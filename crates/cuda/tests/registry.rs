@@ -40,8 +40,10 @@ fn every_op_equals_its_reference() {
                     continue;
                 }
                 let floor = if cancels(name) { case.largest.max(1.0) } else { 0.0 };
-                // A GPU adds in other groups than the CPU, and its functions are a little less exact.
-                case.check(&gpu, 4.0 * op_bound(name), floor);
+                // A GPU adds in other groups than the CPU, and its functions are a little less exact. Products in 16 bits
+                // round what lies between their parts (weights of attention, gradients of logits) as well.
+                let parts = if half.is_some() && !case.op.operands().is_empty() { 1.0 / 128.0 } else { 0.0 };
+                case.check(&gpu, 4.0 * op_bound(name) + parts, floor);
                 assert!(case.run(&gpu) == case.run(&gpu), "{name}: two runs differ");
             }
         };

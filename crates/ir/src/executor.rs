@@ -127,6 +127,17 @@ pub trait State: Send + Debug {
     fn as_any(&mut self) -> &mut dyn std::any::Any;
 }
 
+/// How long launches took that the executor ran as one.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct LaunchTime {
+    /// Index of the first in the plan.
+    pub first: usize,
+    /// How many.
+    pub count: usize,
+    /// Seconds on the device.
+    pub seconds: f64,
+}
+
 /// A plan made ready to run.
 pub trait Program: Send + Debug {
     /// The plan it runs.
@@ -137,6 +148,12 @@ pub trait Program: Send + Debug {
     /// # Errors
     /// If an input has the wrong size, the state is another executor's, or the device fails.
     fn run(&mut self, state: &mut dyn State, inputs: &[&[u8]]) -> Result<(), ExecError>;
+
+    /// Runs once, as [`run`](Program::run), launch by launch, each with its time.
+    ///
+    /// # Errors
+    /// As [`run`](Program::run).
+    fn run_timed(&mut self, state: &mut dyn State, inputs: &[&[u8]]) -> Result<Vec<LaunchTime>, ExecError>;
 
     /// Copies an output of the last run to the host, until any other program has run.
     ///

@@ -7,7 +7,7 @@ mod setup;
 
 use crate::program::{self, RING_ROWS, RunSlots, Size};
 use ocelli_data::batch::Batch;
-use ocelli_ir::executor::{ExecError, Executor, Program, State};
+use ocelli_ir::executor::{ExecError, Executor, LaunchTime, Program, State};
 use ocelli_ir::ops::LossScale;
 use ocelli_ir::{SlotId, SlotKind, StateSpec};
 use ocelli_models::Model;
@@ -200,6 +200,26 @@ impl Engine {
             self.run(Kind::Apply, &[])?;
         }
         Ok(())
+    }
+
+    /// Takes the step of [`train`](Self::train) on one batch launch by launch: for each kernel its ops, the module of the
+    /// first, and seconds.
+    ///
+    /// # Errors
+    /// If the program cannot be compiled or run.
+    pub fn time_launches(&mut self, batch: &Batch) -> Result<Vec<(String, String, f64)>, EngineError> {
+        let size = size_of(batch);
+        let kind = if self.setup.accumulates() { Kind::Accumulate(size) } else { Kind::Train(size) };
+        self.load(kind)?;
+        let Some(program) = self.programs.get_mut(&kind) else { unreachable!("loaded just now") };
+        let times = program.run_timed(&mut *self.state, &inputs_of(batch))?;
+        let launches = &program.plan().launches;
+        let line = |t: &LaunchTime| {
+            let first = launches.get(t.first)?;
+            let ops = if t.count > 1 { format!("{} x {}", t.count, first.op) } else { first.op.to_string() };
+            Some((ops, first.scope.to_string(), t.seconds))
+        };
+        Ok(times.iter().filter_map(line).collect())
     }
 
     /// Gives up the last `batches` batches, whose step has not ended: nothing is left of them.

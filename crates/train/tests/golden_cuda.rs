@@ -26,7 +26,8 @@ fn golden_cases_on_the_gpu() {
         let case = Case::new(g);
         let run = |graph: bool| {
             let executor = executor(graph)?;
-            let (report, computed) = compare(&case, &format!("cuda, graph {graph}"), &executor, gpu_f32_bound);
+            let (report, computed) =
+                compare(&case, &format!("cuda, graph {graph}"), &executor, gpu_f32_bound);
             report.finish();
             Some(computed)
         };

@@ -11,10 +11,15 @@ use ocelli_train::engine::Engine;
 use ocelli_train::groups;
 use ocelli_train::program::Size;
 use serde_json::json;
+use std::collections::BTreeMap;
 use std::time::Instant;
 
 /// Batches that take turns, so that no step finds its data in a cache.
 const BATCHES: usize = 8;
+/// Longest launches that are shown.
+const LONGEST: usize = 12;
+/// Groups of steps; the time of a step is that of its group, divided.
+const GROUPS: usize = 10;
 /// Steps before the clock runs: the first ones compile and touch memory.
 const WARM_UP: usize = 4;
 
@@ -34,38 +39,68 @@ pub fn step(args: &Args) -> anyhow::Result<()> {
         warn(&format!("note: {about}"));
     }
     let batches: Vec<Batch> = (0..BATCHES).map(|i| drawn(size, side, vocab, i)).collect();
-    let mut ms = Vec::with_capacity(args.steps as usize);
     let mut next = batches.iter().cycle();
-    for i in 0..WARM_UP + args.steps as usize {
+    let mut steps = |engine: &mut Engine, n: usize| -> anyhow::Result<f64> {
         let begin = Instant::now();
-        for part in 1..=per_step {
-            let batch = next.next().context("there are no batches")?;
-            engine.train(batch, part == per_step)?;
+        for _ in 0..n {
+            for part in 1..=per_step {
+                engine.train(next.next().context("there are no batches")?, part == per_step)?;
+            }
         }
-        if i >= WARM_UP {
-            ms.push(begin.elapsed().as_secs_f64() * 1e3);
-        }
-    }
+        // A device works behind the host's back: reading the counter waits for it.
+        engine.attempts()?;
+        Ok(begin.elapsed().as_secs_f64() * 1e3 / n as f64)
+    };
+    steps(&mut engine, WARM_UP)?;
+    let (all, groups) = (args.steps as usize, (args.steps as usize).min(GROUPS));
+    let mut ms = (0..groups)
+        .map(|i| steps(&mut engine, (i + 1) * all / groups - i * all / groups))
+        .collect::<Result<Vec<_>, _>>()?;
     let attempts = engine.attempts()?;
     let loss = engine.metrics(attempts - 1, attempts)?.first().map_or(f32::NAN, |m| m.loss());
     ms.sort_by(f64::total_cmp);
     let (least, median, most) = (ms[0], ms[ms.len() / 2], ms[ms.len() - 1]);
     let images = (size.batch * per_step) as f64 / median * 1e3;
     let peak = peak_bytes();
+    let launches = if args.launches { engine.time_launches(&batches[0])? } else { Vec::new() };
     if args.json {
         say_json(&json!({
-            "step": about, "batch": size.batch, "length": size.text, "grad_accum": per_step, "steps": ms.len(),
+            "step": about, "batch": size.batch, "length": size.text, "grad_accum": per_step, "steps": all,
             "ms": {"median": median, "min": least, "max": most}, "images_per_s": images, "loss": loss,
-            "peak_memory_bytes": peak,
+            "peak_memory_bytes": peak, "launches": launches,
         }));
     } else {
         let memory = peak.map_or(String::new(), |b| format!("; peak memory {:.0} MB", b as f64 / 1e6));
         say(&format!(
-            "{median:.2} ms a step (median of {}, {least:.2} to {most:.2}), {images:.0} images/s{memory}",
+            "{median:.2} ms a step (median of {} groups, {least:.2} to {most:.2}), {images:.0} images/s{memory}",
             ms.len()
         ));
+        shown(&launches);
     }
     arrived()
+}
+
+/// Shows what the launches of a step took: by op, and the longest.
+fn shown(launches: &[(String, String, f64)]) {
+    let mut by_op: BTreeMap<&str, (usize, f64)> = BTreeMap::new();
+    for (op, _, seconds) in launches {
+        let sum = by_op.entry(op).or_default();
+        *sum = (sum.0 + 1, sum.1 + seconds);
+    }
+    let all: f64 = launches.iter().map(|l| l.2).sum();
+    let mut by_op: Vec<_> = by_op.into_iter().collect();
+    by_op.sort_by(|a, b| b.1.1.total_cmp(&a.1.1));
+    if !launches.is_empty() {
+        say(&format!("{} launches, one by one {:.1} us:", launches.len(), all * 1e6));
+    }
+    for (op, (count, seconds)) in by_op {
+        say(&format!("{:9.1} us {:5.1} % {count:4} x {op}", seconds * 1e6, 100.0 * seconds / all));
+    }
+    let mut longest: Vec<_> = launches.iter().collect();
+    longest.sort_by(|a, b| b.2.total_cmp(&a.2));
+    for (op, scope, seconds) in longest.iter().take(LONGEST) {
+        say(&format!("{:9.1} us {op} in {scope}", seconds * 1e6));
+    }
 }
 
 /// Batch number `i`, its captions 30 to 100 tokens long where there is room, all rows full.

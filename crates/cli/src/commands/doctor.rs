@@ -11,7 +11,9 @@ pub fn doctor(as_json: bool) -> anyhow::Result<()> {
     let device = if ready { "cuda" } else { "cpu" };
     if as_json {
         let one = |c: &ocelli_cuda::Check| json!({"what": c.what, "ok": c.found.is_ok(), "found": c.found.as_ref().unwrap_or_else(|e| e)});
-        say_json(&json!({"cores": cores, "device": device, "checks": checks.iter().map(one).collect::<Vec<_>>()}));
+        say_json(
+            &json!({"cores": cores, "device": device, "checks": checks.iter().map(one).collect::<Vec<_>>()}),
+        );
         return arrived();
     }
     say(&format!("ok       {:<16} {cores} threads", "CPU"));

@@ -21,7 +21,10 @@ impl Graph {
     ///
     /// # Errors
     /// If `queue` fails, or does what cannot be recorded.
-    pub fn record<E: From<super::DriverFault>>(stream: &Stream, queue: impl FnOnce() -> Result<(), E>) -> Result<Self, E> {
+    pub fn record<E: From<super::DriverFault>>(
+        stream: &Stream,
+        queue: impl FnOnce() -> Result<(), E>,
+    ) -> Result<Self, E> {
         stream.context.bind()?;
         let mode = sys::CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_THREAD_LOCAL;
         // SAFETY: the stream is alive.
@@ -33,7 +36,8 @@ impl Graph {
         let graph = graph?;
         // SAFETY: the graph is whole; the executable copy does not need it any more.
         let exec = unsafe {
-            let exec = result::graph::instantiate(graph, sys::CUgraphInstantiate_flags(0)).asked("making a graph ready");
+            let exec = result::graph::instantiate(graph, sys::CUgraphInstantiate_flags(0))
+                .asked("making a graph ready");
             let _ = result::graph::destroy(graph);
             exec?
         };

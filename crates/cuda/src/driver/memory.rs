@@ -20,7 +20,8 @@ impl DeviceBuffer {
     pub fn new(context: &Arc<Context>, bytes: usize) -> Driven<Self> {
         context.bind()?;
         // SAFETY: an allocation touches nothing else.
-        let address = unsafe { result::malloc_sync(bytes.max(1)) }.asked(format!("{bytes} bytes of device memory"))?;
+        let address =
+            unsafe { result::malloc_sync(bytes.max(1)) }.asked(format!("{bytes} bytes of device memory"))?;
         Ok(Self { context: context.clone(), address, bytes })
     }
 
@@ -35,7 +36,11 @@ impl DeviceBuffer {
     }
 
     fn inside(&self, at: usize, bytes: usize) -> sys::CUdeviceptr {
-        assert!(at.checked_add(bytes).is_some_and(|end| end <= self.bytes), "{at} + {bytes} of {}", self.bytes);
+        assert!(
+            at.checked_add(bytes).is_some_and(|end| end <= self.bytes),
+            "{at} + {bytes} of {}",
+            self.bytes
+        );
         self.address + at as u64
     }
 
@@ -61,11 +66,18 @@ impl DeviceBuffer {
     ///
     /// # Panics
     /// If it does not fit.
-    pub fn write_pinned(&mut self, stream: &Stream, at: usize, from: &PinnedBuffer, bytes: usize) -> Driven<()> {
+    pub fn write_pinned(
+        &mut self,
+        stream: &Stream,
+        at: usize,
+        from: &PinnedBuffer,
+        bytes: usize,
+    ) -> Driven<()> {
         let to = self.inside(at, bytes);
         self.context.bind()?;
         // SAFETY: both ranges are inside. Pinned memory is written again only after an event behind this copy.
-        unsafe { result::memcpy_htod_async(to, &from.bytes()[..bytes], stream.raw) }.asked("a copy to the device")
+        unsafe { result::memcpy_htod_async(to, &from.bytes()[..bytes], stream.raw) }
+            .asked("a copy to the device")
     }
 
     /// Reads from `at` into `to`, behind what is queued.
@@ -114,7 +126,8 @@ impl PinnedBuffer {
     pub fn new(context: &Arc<Context>, bytes: usize) -> Driven<Self> {
         context.bind()?;
         // SAFETY: an allocation touches nothing else.
-        let start = unsafe { result::malloc_host(bytes.max(1), 0) }.asked(format!("{bytes} bytes of pinned memory"))?;
+        let start = unsafe { result::malloc_host(bytes.max(1), 0) }
+            .asked(format!("{bytes} bytes of pinned memory"))?;
         let start = start.cast::<u8>();
         // SAFETY: just allocated, of this size.
         unsafe { start.write_bytes(0, bytes.max(1)) };

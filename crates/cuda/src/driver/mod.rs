@@ -45,7 +45,8 @@ trait Asked<T> {
 impl<T> Asked<T> for Result<T, DriverError> {
     fn asked(self, what: impl fmt::Display) -> Driven<T> {
         self.map_err(|e| {
-            let text = |c: Result<&std::ffi::CStr, DriverError>| c.map(|c| c.to_string_lossy().into_owned()).ok();
+            let text =
+                |c: Result<&std::ffi::CStr, DriverError>| c.map(|c| c.to_string_lossy().into_owned()).ok();
             let (name, words) = (text(e.error_name()), text(e.error_string()));
             let message = match (name, words) {
                 (Some(name), Some(words)) => format!("{words} ({name})"),

@@ -25,7 +25,8 @@ impl Module {
     pub fn new(context: &Arc<Context>, cubin: &[u8]) -> Driven<Arc<Self>> {
         context.bind()?;
         // SAFETY: an ELF image says its own size, and NVRTC made it.
-        let raw = unsafe { result::module::load_data(cubin.as_ptr().cast()) }.asked("loading compiled code")?;
+        let raw =
+            unsafe { result::module::load_data(cubin.as_ptr().cast()) }.asked("loading compiled code")?;
         Ok(Arc::new(Self { context: context.clone(), raw }))
     }
 }
@@ -60,7 +61,8 @@ impl Function {
         module.context.bind()?;
         let entry = CString::new(name).unwrap_or_default();
         // SAFETY: the module is alive.
-        let raw = unsafe { result::module::get_function(module.raw, entry) }.asked(format!("kernel {name}"))?;
+        let raw =
+            unsafe { result::module::get_function(module.raw, entry) }.asked(format!("kernel {name}"))?;
         if shared > 48 * 1024 {
             let of = sys::CUfunction_attribute_enum::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
             // SAFETY: the function is of this module.
@@ -86,9 +88,11 @@ impl Function {
         arguments: &[u64],
     ) -> Driven<()> {
         self.module.context.bind()?;
-        let mut words: Vec<*mut c_void> = arguments.iter().map(|a| std::ptr::from_ref(a).cast_mut().cast()).collect();
+        let mut words: Vec<*mut c_void> =
+            arguments.iter().map(|a| std::ptr::from_ref(a).cast_mut().cast()).collect();
         let grid = (grid[0], grid[1], grid[2]);
         // SAFETY: the caller's promise; the driver copies the arguments before it returns.
-        unsafe { result::launch_kernel(self.raw, grid, (block, 1, 1), shared, stream.raw, &mut words) }.asked("a launch")
+        unsafe { result::launch_kernel(self.raw, grid, (block, 1, 1), shared, stream.raw, &mut words) }
+            .asked("a launch")
     }
 }

@@ -26,12 +26,10 @@ pub fn statements(op: &Op, inputs: usize) -> Option<String> {
         Op::Cos(_) => one("cosf(x0)"),
         Op::Cast(_) => one("float(x0)"),
         Op::Gelu(_) => one("0.5f * x0 * (1.0f + erff(x0 * 0.70710678f))"),
-        Op::GeluGrad(_) => one(
-            "x1 * (0.5f * (1.0f + erff(x0 * 0.70710678f)) + x0 * 0.39894228f * expf(-0.5f * x0 * x0))",
-        ),
-        Op::GeluTanh(_) => {
-            one("0.5f * x0 * (1.0f + tanhf(0.79788456f * (x0 + 0.044715f * x0 * x0 * x0)))")
+        Op::GeluGrad(_) => {
+            one("x1 * (0.5f * (1.0f + erff(x0 * 0.70710678f)) + x0 * 0.39894228f * expf(-0.5f * x0 * x0))")
         }
+        Op::GeluTanh(_) => one("0.5f * x0 * (1.0f + tanhf(0.79788456f * (x0 + 0.044715f * x0 * x0 * x0)))"),
         Op::GeluTanhGrad(_) => Some(
             "        const float t = tanhf(0.79788456f * (x0 + 0.044715f * x0 * x0 * x0));\n        \
              const float slope = 0.79788456f * (1.0f + 0.134145f * x0 * x0);\n        \
@@ -56,9 +54,7 @@ pub fn statements(op: &Op, inputs: usize) -> Option<String> {
         }
         Op::Increment(_) if inputs == 1 => Some("        const u32 y0 = x0 + 1u;\n".into()),
         Op::Increment(_) => Some("        const u32 y0 = x0 + x1;\n".into()),
-        Op::StepGate(_) => {
-            Some("        const u32 y0 = fabsf(x0) < INF && x1 > 0.0f ? 1u : 0u;\n".into())
-        }
+        Op::StepGate(_) => Some("        const u32 y0 = fabsf(x0) < INF && x1 > 0.0f ? 1u : 0u;\n".into()),
         Op::LossScale(op) => {
             let [low, high] = LossScale::RANGE.map(c_float);
             let patience = op.interval;
@@ -81,8 +77,14 @@ pub fn statements(op: &Op, inputs: usize) -> Option<String> {
 pub fn lower(op: &Op, cx: &Lowering) -> Option<Lowered> {
     let body = statements(op, cx.ins.len())?;
     let space = cx.outs[0].view.shape.clone();
-    let reads = cx.ins.iter().enumerate().map(|(i, t)| broadcast(Arg::In(i, 0), t, &space)).collect::<Option<_>>()?;
-    let writes = cx.outs.iter().enumerate().map(|(i, t)| broadcast(Arg::Out(i, 0), t, &space)).collect::<Option<_>>()?;
+    let reads =
+        cx.ins.iter().enumerate().map(|(i, t)| broadcast(Arg::In(i, 0), t, &space)).collect::<Option<_>>()?;
+    let writes = cx
+        .outs
+        .iter()
+        .enumerate()
+        .map(|(i, t)| broadcast(Arg::Out(i, 0), t, &space))
+        .collect::<Option<_>>()?;
     let coordinates = body.contains("c_last");
     let body = body.replace("c_last", &format!("c{}", space.len().max(1) - 1));
     let space = space.0;

@@ -19,7 +19,8 @@ pub fn many([from, to]: [DType; 2], sizes: &[usize], aligned: bool) -> Lowered {
     if done.table.is_empty() {
         return done;
     }
-    let defines = Defines::new().with("FROM", c_type(from)).with("TO", c_type(to)).with("ALIGNED", u8::from(aligned));
+    let defines =
+        Defines::new().with("FROM", c_type(from)).with("TO", c_type(to)).with("ALIGNED", u8::from(aligned));
     done.calls.push(Call::Kernel(KernelCall {
         entry: "casts",
         source: defines.source(include_str!("casts.cu")),

@@ -11,7 +11,11 @@ fn blocks(rows: usize) -> usize {
 }
 
 /// The call that finds the lse of each row and each block's loss. `logits` are `[rows, cols]` without gaps.
-pub fn losses(logits: (Arg, DType), [rows, cols]: [usize; 2], [targets, weights, lse, sums]: [Arg; 4]) -> Call {
+pub fn losses(
+    logits: (Arg, DType),
+    [rows, cols]: [usize; 2],
+    [targets, weights, lse, sums]: [Arg; 4],
+) -> Call {
     let defines = Defines::new().with("ROWS", rows).with("COLS", cols).with("T", c_type(logits.1));
     Call::Kernel(KernelCall {
         entry: "cross_entropy",
@@ -66,8 +70,20 @@ pub fn gradient(logits: Matrix, to: Matrix, [rows, cols]: [usize; 2], others: [A
 
 pub fn backward(cx: &Lowering) -> Option<Lowered> {
     let &[rows, cols] = cx.ins[0].shape() else { return None };
-    let matrix = |arg, t: &crate::lower::Tensor| Matrix { arg, dtype: t.dtype, align: t.align, row: cols, col: 1, batch: 0 };
+    let matrix = |arg, t: &crate::lower::Tensor| Matrix {
+        arg,
+        dtype: t.dtype,
+        align: t.align,
+        row: cols,
+        col: 1,
+        batch: 0,
+    };
     let others = [1, 2, 3, 4].map(|i| Arg::In(i, 0));
-    let call = gradient(matrix(Arg::In(0, 0), &cx.ins[0]), matrix(Arg::Out(0, 0), &cx.outs[0]), [rows, cols], others);
+    let call = gradient(
+        matrix(Arg::In(0, 0), &cx.ins[0]),
+        matrix(Arg::Out(0, 0), &cx.outs[0]),
+        [rows, cols],
+        others,
+    );
     Some(Lowered { calls: vec![call], ..Lowered::default() })
 }

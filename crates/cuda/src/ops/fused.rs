@@ -14,7 +14,14 @@ pub fn lower(op: &Fused, cx: &Lowering) -> Option<Lowered> {
     let body = &*op.body;
     let inputs = body.nodes().iter().filter(|n| matches!(n.op, Op::Input(_))).map(|n| n.outputs[0]);
     let inputs = inputs.enumerate().map(|(i, v)| (v, i)).collect();
-    let mut made = Made { body, cx, inputs, product: None, names: HashMap::new(), one: Loop { name: ReadName::E, ..Loop::default() } };
+    let mut made = Made {
+        body,
+        cx,
+        inputs,
+        product: None,
+        names: HashMap::new(),
+        one: Loop { name: ReadName::E, ..Loop::default() },
+    };
     made.one.space = made.space()?;
     for node in body.nodes() {
         made.node(node)?;
@@ -121,7 +128,11 @@ impl Made<'_> {
         if let Some(&bias) = node.inputs.get(2) {
             names.push(self.read(bias, &shape)?);
         }
-        let text = if names.len() == 2 { "        const float y0 = x0 + x1;\n" } else { "        const float y0 = x0;\n" };
+        let text = if names.len() == 2 {
+            "        const float y0 = x0 + x1;\n"
+        } else {
+            "        const float y0 = x0;\n"
+        };
         self.declare(node, text, &names)
     }
 
@@ -151,13 +162,19 @@ impl Made<'_> {
         if let Some(name) = self.names.get(&v) {
             let constant = matches!(self.body.producer(v).op, Op::Constant(_));
             let scalar = self.body.ty(v).shape.numel() == 1;
-            return (constant && scalar || self.body.ty(v).shape.numel() == self.numel()).then(|| name.clone());
+            return (constant && scalar || self.body.ty(v).shape.numel() == self.numel())
+                .then(|| name.clone());
         }
         let input = *self.inputs.get(&v)?;
         let t = &self.cx.ins[input];
         let view = View { offset: 0, ..t.view.clone() }.reshape(&self.body.ty(v).shape)?;
         let view = view.broadcast(shape)?.reshape(&self.one.space.clone().into())?;
-        let access = Access { arg: Arg::In(input, 0), dtype: t.dtype, align: t.align, place: Place::Strides(view.strides) };
+        let access = Access {
+            arg: Arg::In(input, 0),
+            dtype: t.dtype,
+            align: t.align,
+            place: Place::Strides(view.strides),
+        };
         let same = |a: &Access| a.arg == access.arg && a.place == access.place;
         let at = self.one.reads.iter().position(same).unwrap_or_else(|| {
             self.one.reads.push(access.clone());

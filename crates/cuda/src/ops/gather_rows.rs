@@ -14,7 +14,8 @@ pub fn lower(cx: &Lowering) -> Option<Lowered> {
         align: table.align,
         place: Place::At(format!("id * {width}u + first"), 1, Some(format!("id < {rows}u"))),
     };
-    let write = Access { arg: Arg::Out(0, 0), dtype: y.dtype, align: y.align, place: Place::Strides(vec![width, 1]) };
+    let write =
+        Access { arg: Arg::Out(0, 0), dtype: y.dtype, align: y.align, place: Place::Strides(vec![width, 1]) };
     let one = Loop {
         space: vec![n, width],
         reads: vec![read],

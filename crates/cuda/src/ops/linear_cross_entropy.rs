@@ -49,7 +49,8 @@ pub fn forward(cx: &Lowering) -> Option<Lowered> {
     for start in (0..n).step_by(chunk) {
         let count = chunk.min(n - start);
         let to = Matrix { arg: logits, dtype: DType::F32, align: 256, row: v, col: 1, batch: 0 };
-        let (hidden, weight) = (rows(Arg::In(0, 0), &cx.ins[0], start, c), rows(Arg::In(1, 0), &cx.ins[1], 0, c));
+        let (hidden, weight) =
+            (rows(Arg::In(0, 0), &cx.ins[0], start, c), rows(Arg::In(1, 0), &cx.ins[1], 0, c));
         done.product(product([count, v, c], hidden, turned(weight), to, false), None);
         let at = |arg| further(arg, start * size_of::<f32>());
         let others = [at(Arg::In(2, 0)), at(Arg::In(3, 0)), at(Arg::Out(1, 0)), sums];
@@ -71,7 +72,8 @@ pub fn backward(cx: &Lowering) -> Option<Lowered> {
         let count = chunk.min(n - start);
         let wide = Matrix { arg: logits, dtype: DType::F32, align: 256, row: v, col: 1, batch: 0 };
         let narrow = Matrix { arg: grads, dtype, ..wide };
-        let (hidden, weight) = (rows(Arg::In(0, 0), &cx.ins[0], start, c), rows(Arg::In(1, 0), &cx.ins[1], 0, c));
+        let (hidden, weight) =
+            (rows(Arg::In(0, 0), &cx.ins[0], start, c), rows(Arg::In(1, 0), &cx.ins[1], 0, c));
         done.product(product([count, v, c], hidden, turned(weight), wide, false), None);
         let at = |i: usize| Arg::In(i, start * size_of::<f32>());
         let call = cross_entropy::gradient(wide, narrow, [count, v], [at(2), at(3), at(4), Arg::In(5, 0)]);

@@ -9,7 +9,11 @@ use ocelli_ir::{DType, View};
 fn strides(view: &View) -> Option<[usize; 3]> {
     let n = view.shape.len();
     let [rows, cols] = [view.shape[n - 2], view.shape[n - 1]];
-    let lead = View { offset: 0, shape: view.shape[..n - 2].to_vec().into(), strides: view.strides[..n - 2].to_vec() };
+    let lead = View {
+        offset: 0,
+        shape: view.shape[..n - 2].to_vec().into(),
+        strides: view.strides[..n - 2].to_vec(),
+    };
     let count = lead.shape.numel();
     let batch = if count > 1 { lead.reshape(&[count].into())?.strides[0] } else { 0 };
     let (row, col) = (view.strides[n - 2], view.strides[n - 1]);
@@ -18,7 +22,6 @@ fn strides(view: &View) -> Option<[usize; 3]> {
         (1, 1) => [1, 1],
         (1, _) if col == 1 => [cols, 1],
         (1, _) => [1, col],
-        (_, 1) if row == 1 => [1, rows],
         (_, 1) => [row, 1],
         _ => [row, col],
     };
@@ -53,7 +56,10 @@ pub fn lower(op: &MatMul, cx: &Lowering) -> Option<Lowered> {
     let (a, b) = (matrix(Arg::In(0, 0), a, op.ta)?, matrix(Arg::In(1, 0), b, op.tb)?);
     let d = matrix(Arg::Out(0, 0), d, false).filter(|d| d.col == 1)?;
     let bias = cx.ins.get(2).map(|t| (Arg::In(2, 0), t.dtype));
-    done.product(GemmCall { batch: e.batch, m: e.m, n: e.n, k: e.k, a, b, d, bias: None, accumulate: false }, bias);
+    done.product(
+        GemmCall { batch: e.batch, m: e.m, n: e.n, k: e.k, a, b, d, bias: None, accumulate: false },
+        bias,
+    );
     Some(done)
 }
 

@@ -109,7 +109,8 @@ impl Lowered {
             place: Place::Strides(view.strides.clone()),
         };
         let reads = vec![broadcast(from.0, &Tensor { view: from.2.clone(), ..from.1.clone() }, space)?];
-        let body = format!("        const {} y0 = x0;\n", if from.1.dtype.is_float() { "float" } else { "u32" });
+        let body =
+            format!("        const {} y0 = x0;\n", if from.1.dtype.is_float() { "float" } else { "u32" });
         let one = Loop { space: space.0.clone(), reads, writes: vec![access(to)], body, ..Loop::default() };
         self.calls.push(Call::Kernel(one.kernel()));
         Some(())

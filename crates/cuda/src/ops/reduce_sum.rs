@@ -45,7 +45,8 @@ pub fn lower(op: &ReduceSum, cx: &Lowering) -> Option<Lowered> {
     let by_warps = kept.last().is_none_or(|a| a.1 != 1) && summed.last().is_some_and(|a| a.1 == 1);
     // Enough blocks to fill the device, each with rows enough to be worth it.
     let columns = results.div_ceil(32).max(1);
-    let splits = if by_warps { 1 } else { (4 * cx.machine.processors / columns).clamp(1, terms.div_ceil(64).max(1)) };
+    let splits =
+        if by_warps { 1 } else { (4 * cx.machine.processors / columns).clamp(1, terms.div_ceil(64).max(1)) };
     let (to, dtype) = match splits {
         1 => (Arg::Out(0, 0), y.dtype),
         _ => (done.reserve(splits * results * size_of::<f32>()), ocelli_ir::DType::F32),
@@ -63,7 +64,14 @@ pub fn lower(op: &ReduceSum, cx: &Lowering) -> Option<Lowered> {
         true => ("sum_by_warps", [results.div_ceil(8).max(1) as u32, 1, 1]),
         false => ("sum_by_threads", [columns as u32, splits as u32, 1]),
     };
-    done.calls.push(Call::Kernel(KernelCall { entry, source, grid, block: 256, shared: 0, args: vec![Arg::In(0, 0), to] }));
+    done.calls.push(Call::Kernel(KernelCall {
+        entry,
+        source,
+        grid,
+        block: 256,
+        shared: 0,
+        args: vec![Arg::In(0, 0), to],
+    }));
     if splits > 1 {
         done.calls.push(column_sum::call(to, splits, results, Arg::Out(0, 0), y.dtype));
     }

@@ -19,7 +19,8 @@ pub fn lower(op: &Rope, cx: &Lowering) -> Option<Lowered> {
         place: Place::Strides(place.clone()),
     };
     let second = |dtype: DType| half * dtype.size();
-    let position = if positions.shape().len() == 1 { "q0[c1]".to_string() } else { format!("q0[c0 * {t}u + c1]") };
+    let position =
+        if positions.shape().len() == 1 { "q0[c1]".to_string() } else { format!("q0[c0 * {t}u + c1]") };
     let sign = if op.inverse { "-" } else { "" };
     let body = format!(
         "        double sine, cosine;\n        \

@@ -23,7 +23,10 @@ pub fn lower(op: &ScatterRows, cx: &Lowering) -> Option<Lowered> {
         _ => (done.reserve(splits * op.rows * cols * size_of::<f32>()), DType::F32),
     };
     let defines = Defines::new().with("N", n).with("ROWS", op.rows).with("COLS", cols).with("SPLITS", splits);
-    let source = defines.with("T", c_type(rows.dtype)).with("TO", c_type(dtype)).source(include_str!("scatter_rows.cu"));
+    let source = defines
+        .with("T", c_type(rows.dtype))
+        .with("TO", c_type(dtype))
+        .source(include_str!("scatter_rows.cu"));
     done.calls.push(Call::Kernel(KernelCall {
         entry: "scatter_rows",
         source,

@@ -5,7 +5,11 @@ use crate::lower::{Arg, Defines, KernelCall, Lowered, Lowering, c_type};
 pub fn lower(cx: &Lowering) -> Option<Lowered> {
     let (x, y) = (&cx.ins[0], &cx.outs[0]);
     let (rows, cols) = x.view.shape.rows();
-    let defines = Defines::new().with("ROWS", rows).with("COLS", cols).with("TX", c_type(x.dtype)).with("TY", c_type(y.dtype));
+    let defines = Defines::new()
+        .with("ROWS", rows)
+        .with("COLS", cols)
+        .with("TX", c_type(x.dtype))
+        .with("TY", c_type(y.dtype));
     Some(Lowered::kernel(KernelCall {
         entry: "softmax",
         source: defines.source(include_str!("softmax.cu")),

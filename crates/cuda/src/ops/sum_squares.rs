@@ -22,9 +22,17 @@ pub fn lower(cx: &Lowering) -> Option<Lowered> {
         return Some(done);
     }
     let sums = done.reserve(parts * size_of::<f32>());
-    let source = Defines::new().with("T", c_type(dtype)).with("PARTS", parts).source(include_str!("sum_squares.cu"));
+    let source =
+        Defines::new().with("T", c_type(dtype)).with("PARTS", parts).source(include_str!("sum_squares.cu"));
     let call = |entry, blocks: usize, args| {
-        Call::Kernel(KernelCall { entry, source: source.clone(), grid: [blocks as u32, 1, 1], block: 256, shared: 0, args })
+        Call::Kernel(KernelCall {
+            entry,
+            source: source.clone(),
+            grid: [blocks as u32, 1, 1],
+            block: 256,
+            shared: 0,
+            args,
+        })
     };
     done.calls = vec![
         call("sum_squares", parts, vec![Arg::Table, sums]),

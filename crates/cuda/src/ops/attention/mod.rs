@@ -43,7 +43,8 @@ pub fn backward(op: &Attention, cx: &Lowering) -> Option<Lowered> {
     let mut done = Lowered::default();
     let reads = [("Q", 0), ("K", 1), ("V", 2), ("O", 3), ("DO", 5)];
     let tensors = reads.map(|(name, i)| (name, (Arg::In(i, 0), cx.ins[i].clone())));
-    let writes = [("DQ", 0), ("DK", 1), ("DV", 2)].map(|(name, i)| (name, (Arg::Out(i, 0), cx.outs[i].clone())));
+    let writes =
+        [("DQ", 0), ("DK", 1), ("DV", 2)].map(|(name, i)| (name, (Arg::Out(i, 0), cx.outs[i].clone())));
     let (attention, behind) = alike(op, cx, &mut done, (6, Arg::In(4, 0)), tensors.into(), writes.into())?;
     attention.backward(&mut done)?;
     done.calls.extend(behind);
@@ -65,7 +66,8 @@ fn alike<'a>(
     }
     let extras = (inputs..cx.ins.len()).map(|i| Arg::In(i, 0)).collect();
     let one = reads.iter().chain(&writes).all(|(_, (_, t))| t.dtype == cx.ins[0].dtype);
-    let mut attention = Cx { op, e, dtype: cx.ins[0].dtype, operands: vec![], extras, lse, machine: cx.machine };
+    let mut attention =
+        Cx { op, e, dtype: cx.ins[0].dtype, operands: vec![], extras, lse, machine: cx.machine };
     if one {
         attention.operands = [reads, writes].concat();
         return Some((attention, vec![]));
@@ -99,7 +101,9 @@ fn convert(from: (Arg, &Tensor), to: (Arg, &Tensor)) -> Call {
         place: Place::Strides(t.view.strides.clone()),
     };
     let (space, body) = (from.1.view.shape.0.clone(), "        const float y0 = x0;\n".into());
-    Call::Kernel(Loop { space, reads: vec![access(from)], writes: vec![access(to)], body, ..Loop::default() }.kernel())
+    Call::Kernel(
+        Loop { space, reads: vec![access(from)], writes: vec![access(to)], body, ..Loop::default() }.kernel(),
+    )
 }
 
 impl Cx<'_> {
@@ -141,7 +145,9 @@ impl Cx<'_> {
 
     /// True if tensor cores can take all operands.
     fn cores(&self) -> bool {
-        let rows = |t: &Tensor| t.align.is_multiple_of(16) && t.view.strides[..3].iter().all(|s| s.is_multiple_of(8));
+        let rows = |t: &Tensor| {
+            t.align.is_multiple_of(16) && t.view.strides[..3].iter().all(|s| s.is_multiple_of(8))
+        };
         (self.dtype.size() == 2 || self.machine.tf32)
             && self.op.scale != 0.0
             && self.e.d.is_multiple_of(8)
@@ -218,7 +224,14 @@ impl Cx<'_> {
         }
         let source = defines.source(&[SHARED, include_str!("delta.cu")].concat());
         let args = vec![self.arg("O")?, self.arg("DO")?, delta];
-        done.calls.push(call("attention_backward_delta", source, [e.tq.div_ceil(16), e.h, e.b], 128, 0, args));
+        done.calls.push(call(
+            "attention_backward_delta",
+            source,
+            [e.tq.div_ceil(16), e.h, e.b],
+            128,
+            0,
+            args,
+        ));
         let some = ["Q", "K", "V", "LSE", "DO"];
         let (keys, queries) = (self.args(&some, &[dk, dv, delta])?, self.args(&some, &[dq, delta])?);
         if simple {
@@ -251,7 +264,14 @@ fn lanes(d: usize) -> usize {
     }
 }
 
-fn call(entry: &'static str, source: String, grid: [usize; 3], threads: usize, shared: usize, args: Vec<Arg>) -> Call {
+fn call(
+    entry: &'static str,
+    source: String,
+    grid: [usize; 3],
+    threads: usize,
+    shared: usize,
+    args: Vec<Arg>,
+) -> Call {
     let (grid, block, shared) = (grid.map(|n| n as u32), threads as u32, shared as u32);
     Call::Kernel(KernelCall { entry, source, grid, block, shared, args })
 }

@@ -33,7 +33,8 @@ impl Product {
         let whole = |n: usize| n.is_multiple_of(8);
         let edges = whole(e.k) && whole(e.n) && (product.a.col == 1 || whole(e.m));
         let same = product.a.dtype == product.b.dtype;
-        (e.batch == 1 && e.m * e.n * e.k > 0 && edges && same && lies(&product.a) && lies(&product.b)).then_some(product)
+        (e.batch == 1 && e.m * e.n * e.k > 0 && edges && same && lies(&product.a) && lies(&product.b))
+            .then_some(product)
     }
 
     /// Its result's number of elements.

@@ -24,14 +24,19 @@ impl Rows {
     fn new(x: &Tensor, all: &[&Tensor]) -> Option<Self> {
         let (rows, cols) = x.view.shape.rows();
         let fits = |pack: usize| {
-            cols.is_multiple_of(32 * pack) && all.iter().all(|t| t.align.is_multiple_of((pack * t.dtype.size()).min(16)))
+            cols.is_multiple_of(32 * pack)
+                && all.iter().all(|t| t.align.is_multiple_of((pack * t.dtype.size()).min(16)))
         };
         let pack = [8, 4, 2].into_iter().find(|&p| fits(p)).unwrap_or(1);
         (cols > 0 && cols <= LONGEST).then_some(Self { rows, cols, pack })
     }
 
     fn defines(&self) -> Defines {
-        Defines::new().with("ROWS", self.rows).with("COLS", self.cols).with("PACK", self.pack).with("WARPS", WARPS)
+        Defines::new()
+            .with("ROWS", self.rows)
+            .with("COLS", self.cols)
+            .with("PACK", self.pack)
+            .with("WARPS", WARPS)
     }
 
     fn blocks(&self) -> usize {
@@ -40,7 +45,14 @@ impl Rows {
 }
 
 fn call(entry: &'static str, source: String, blocks: usize, args: Vec<Arg>) -> Call {
-    Call::Kernel(KernelCall { entry, source, grid: [blocks as u32, 1, 1], block: 32 * WARPS as u32, shared: 0, args })
+    Call::Kernel(KernelCall {
+        entry,
+        source,
+        grid: [blocks as u32, 1, 1],
+        block: 32 * WARPS as u32,
+        shared: 0,
+        args,
+    })
 }
 
 pub fn layer_norm(op: &LayerNorm, cx: &Lowering) -> Option<Lowered> {
@@ -54,11 +66,19 @@ pub fn rms_norm(op: &RmsNorm, cx: &Lowering) -> Option<Lowered> {
 fn forward(cx: &Lowering, eps: f64, mean: bool) -> Option<Lowered> {
     let (x, y) = (&cx.ins[0], &cx.outs[0]);
     let rows = Rows::new(x, &cx.ins.iter().chain([y]).collect::<Vec<_>>())?;
-    let defines = rows.defines().with("TX", c_type(x.dtype)).with("TY", c_type(y.dtype)).with("TG", c_type(cx.ins[1].dtype));
+    let defines = rows
+        .defines()
+        .with("TX", c_type(x.dtype))
+        .with("TY", c_type(y.dtype))
+        .with("TG", c_type(cx.ins[1].dtype));
     let defines = defines.with("TB", c_type(cx.ins.get(2).map_or(x.dtype, |t| t.dtype)));
-    let source = defines.with("EPS", c_float(eps)).with("MEAN", u8::from(mean)).source(include_str!("forward.cu"));
+    let source =
+        defines.with("EPS", c_float(eps)).with("MEAN", u8::from(mean)).source(include_str!("forward.cu"));
     let args = (0..cx.ins.len()).map(|i| Arg::In(i, 0)).chain((0..cx.outs.len()).map(|i| Arg::Out(i, 0)));
-    Some(Lowered { calls: vec![call("norm_rows", source, rows.blocks(), args.collect())], ..Lowered::default() })
+    Some(Lowered {
+        calls: vec![call("norm_rows", source, rows.blocks(), args.collect())],
+        ..Lowered::default()
+    })
 }
 
 pub fn layer_norm_grad(cx: &Lowering) -> Option<Lowered> {
@@ -75,8 +95,13 @@ fn backward(cx: &Lowering, mean: bool) -> Option<Lowered> {
     let rows = Rows::new(x, &[x, gamma, dx, dy])?;
     let blocks = rows.blocks().min(2 * cx.machine.processors);
     let mut done = Lowered::default();
-    let sums: Vec<Arg> = (1..cx.outs.len()).map(|_| done.reserve(blocks * rows.cols * size_of::<f32>())).collect();
-    let defines = rows.defines().with("TX", c_type(x.dtype)).with("TG", c_type(gamma.dtype)).with("MEAN", u8::from(mean));
+    let sums: Vec<Arg> =
+        (1..cx.outs.len()).map(|_| done.reserve(blocks * rows.cols * size_of::<f32>())).collect();
+    let defines = rows
+        .defines()
+        .with("TX", c_type(x.dtype))
+        .with("TG", c_type(gamma.dtype))
+        .with("MEAN", u8::from(mean));
     let defines = defines.with("TDY", c_type(dy.dtype)).with("TDX", c_type(dx.dtype));
     let source = defines.source(include_str!("backward.cu"));
     let ins = (0..cx.ins.len()).map(|i| Arg::In(i, 0));
