@@ -94,6 +94,12 @@ impl Graph {
         Self::default()
     }
 
+    /// The graph with other nodes and values, none of them checked: what a pass with a defect might make, for the tests of
+    /// those who look for defects. The builder cannot make it.
+    pub fn unchecked(&self, nodes: Vec<Node>, values: Vec<ValueInfo>) -> Self {
+        Self { nodes, values, ..self.clone() }
+    }
+
     /// The nodes, inputs before users.
     pub fn nodes(&self) -> &[Node] {
         &self.nodes

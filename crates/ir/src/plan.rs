@@ -1,8 +1,9 @@
 //! A plan: what an executor runs. A flat list of launches over one arena with fixed offsets, plus state.
 //!
 //! Invariants, checked by the plan verifier in `passes`: every operand lies inside its buffer; every read is of
-//! something written before; two operands share memory only if every use of one happens before every use of the
-//! other in the event graph (rule 10), or the op works in place.
+//! something written before (of state slots always, of scratch memory in plans of up to 4 MB of it); two operands share
+//! memory only if every use of one happens before every use of the other in the event graph (rule 10), or the op works
+//! in place.
 
 use crate::{DType, Op, SlotId, StateSpec, TensorType, View};
 use std::collections::HashMap;

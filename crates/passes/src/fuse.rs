@@ -6,8 +6,9 @@
 //!
 //! Ops of one unit belong to one part of the program. Views are looked through: one that lies between two ops of a unit
 //! comes along into its body, and so does a constant; who else looks at the result in another way does so outside.
-//! Ops that work in place stay alone, for a fused op has no such pairs. A unit runs where its last op ran, so that nothing
-//! is read before it is made; what would have to live longer for that is weighed in `groups`.
+//! Ops that work in place stay alone, for a fused op has no such pairs. Of what ran between the
+//! two ops of a unit, what needs the first runs after the unit and the rest before it, so that nothing is read before it is
+//! made; what would have to live longer for that is weighed in `groups`.
 
 mod body;
 mod groups;

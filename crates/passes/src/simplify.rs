@@ -21,7 +21,7 @@ pub fn simplify(graph: &Graph) -> Result<Graph, GraphError> {
         let types = |g: &Graph, n: &Node| n.outputs.iter().map(|&v| g.ty(v).clone()).collect::<Vec<_>>();
         let same = |&&n: &&usize| {
             let other = &out.nodes()[n];
-            other.op == node.op && types(&out, other) == types(graph, node)
+            same_op(&other.op, &node.op) && types(&out, other) == types(graph, node)
         };
         let new = match alike.iter().find(same).filter(|_| may_be_shared(graph, node)) {
             Some(&n) => out.nodes()[n].outputs.clone(),
@@ -38,6 +38,15 @@ pub fn simplify(graph: &Graph) -> Result<Graph, GraphError> {
 
 /// What equal nodes have in common, and few others: the op's name, the part of the program, the inputs.
 type Key = (&'static str, Phase, Vec<Value>);
+
+/// True for ops that do the same. Numbers are the same bit by bit: 0 and -0 are equal and not the same, and no number
+/// that is none equals itself.
+fn same_op(a: &Op, b: &Op) -> bool {
+    match (a, b) {
+        (Op::Constant(a), Op::Constant(b)) => a.value.to_bits() == b.value.to_bits() && a.ty == b.ty,
+        (a, b) => a == b,
+    }
+}
 
 /// The nodes that something needs.
 fn live(graph: &Graph) -> Vec<bool> {
@@ -101,6 +110,16 @@ mod tests {
         let dropped = [drop(1, x), drop(1, x), drop(2, x), drop(1, y)];
         dropped.into_iter().enumerate().for_each(|(i, v)| g.output(&i.to_string(), v));
         assert_eq!(names(&g), ["dropout"; 3]);
+    }
+
+    #[test]
+    fn zeros_of_another_sign_stay_apart() {
+        let mut g = Graph::new();
+        for (i, value) in [0.0, -0.0, 0.0, -0.0].into_iter().enumerate() {
+            let zero = g.constant(value, DType::F32);
+            g.output(&i.to_string(), zero);
+        }
+        assert_eq!(names(&g), ["constant"; 2]);
     }
 
     #[test]

@@ -1,11 +1,14 @@
 //! The verifier: what must be true of every graph and every plan, checked after each pass in tests and once
 //! per compiled program always (it costs milliseconds).
 
+mod contents;
+
 use crate::schedule::HappensBefore;
 use ocelli_ir::executor::Target;
+use ocelli_ir::ops::{StateRead, StateWrite};
 use ocelli_ir::plan::{Launch, Operand, Place, Plan};
 use ocelli_ir::{Graph, Op, StateSpec, TensorType, View};
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 
 /// Checks a graph: types follow from the ops' own rules, inputs are named once, slots are of their state's
 /// type and written at most once.
@@ -29,11 +32,10 @@ pub fn graph(g: &Graph, state: &StateSpec) -> Result<(), String> {
                 graph(&op.body, &StateSpec::default()).or_else(|m| fail(format!("its body: {m}")))?;
             }
             Op::Input(op) if !inputs.insert(op.name.clone()) => return fail("the name is taken".into()),
-            Op::StateRead(op) if state.get(op.slot).ty != op.ty => {
-                return fail("the slot has another type".into());
-            }
-            Op::StateWrite(op) if state.get(op.slot).ty != op.ty => {
-                return fail("the slot has another type".into());
+            Op::StateRead(StateRead { slot, ty }) | Op::StateWrite(StateWrite { slot, ty })
+                if slot.0 as usize >= state.len() || state.get(*slot).ty != *ty =>
+            {
+                return fail("there is no slot of that type".into());
             }
             Op::StateWrite(op) if !written.insert(op.slot) => {
                 return fail("the slot is written twice".into());
@@ -53,8 +55,9 @@ pub fn plan(p: &Plan, target: &dyn Target) -> Result<(), String> {
         launch(p, l, i, target).map_err(|m| format!("launch {i} ({} in '{}'): {m}", l.op, l.scope))?;
     }
     races(p)?;
+    contents::slots(p)?;
     // Element by element: only where that takes milliseconds. The layout's rules do not depend on size.
-    if p.arena_bytes <= 4 << 20 { contents(p) } else { Ok(()) }
+    if p.arena_bytes <= 4 << 20 { contents::arena(p) } else { Ok(()) }
 }
 
 fn launch(p: &Plan, l: &Launch, index: usize, target: &dyn Target) -> Result<(), String> {
@@ -165,52 +168,6 @@ fn races(p: &Plan) -> Result<(), String> {
                     k.op, l.op
                 ));
             }
-        }
-    }
-    Ok(())
-}
-
-/// Runs the plan on identities instead of numbers: every reader must find, in each element, the contents that
-/// it was compiled to read.
-fn contents(p: &Plan) -> Result<(), String> {
-    let mut memory: HashMap<Place, Vec<u32>> = HashMap::new();
-    let mut arena = vec![u32::MAX; p.arena_bytes];
-    let missing = |what: &str, o: &Operand| {
-        format!("{what} reads {} before it is written or after it was lost", o.ty())
-    };
-    let check = |o: &Operand, arena: &[u32], memory: &mut HashMap<Place, Vec<u32>>| -> bool {
-        let mut fine = true;
-        let size = o.dtype.size();
-        match o.place {
-            Place::Arena(at) => o.view.for_each(|i| fine &= arena[at + i * size] == o.contents),
-            place => {
-                let known = memory.entry(place).or_default();
-                o.view.for_each(|i| fine &= known.get(i).is_none_or(|&c| c == o.contents || c == u32::MAX));
-            }
-        }
-        fine
-    };
-    for (i, l) in p.launches.iter().enumerate() {
-        for o in &l.inputs {
-            if !check(o, &arena, &mut memory) {
-                return Err(missing(&format!("launch {i} ({} in '{}')", l.op, l.scope), o));
-            }
-        }
-        for o in &l.outputs {
-            let size = o.dtype.size();
-            match o.place {
-                Place::Arena(at) => o.view.for_each(|i| arena[at + i * size..][..size].fill(o.contents)),
-                place => {
-                    let known = memory.entry(place).or_default();
-                    known.resize(known.len().max(o.view.end()), u32::MAX);
-                    o.view.for_each(|i| known[i] = o.contents);
-                }
-            }
-        }
-    }
-    for (name, o) in &p.outputs {
-        if !check(o, &arena, &mut memory) {
-            return Err(missing(&format!("output '{name}'"), o));
         }
     }
     Ok(())

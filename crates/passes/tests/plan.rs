@@ -177,6 +177,70 @@ fn a_cache_is_updated_in_its_slot_and_read_there() {
     assert_eq!(plan.launches[1].inputs[0].place, Place::State(cache));
 }
 
+/// `x` counts up, `y` gets what `x` was; beside them scratch memory, of more than 4 MB if `large`.
+fn follower(large: bool) -> Plan {
+    let mut state = StateSpec::default();
+    let [x, y] = ["x", "y"].map(|n| slot(&mut state, n, TensorType::u32([])));
+    let mut g = Graph::new();
+    let beside = g.input("beside", TensorType::f32([if large { 2 << 20 } else { 16 }]));
+    let beside = chain(&mut g, beside, 3);
+    g.output("beside", beside);
+    let old = g.read(&state, x);
+    let new = g.one(Increment, &[old]).unwrap();
+    g.write(&state, x, new).unwrap();
+    g.write(&state, y, old).unwrap();
+    compile("follower", g, &Arc::new(state), &NONE).unwrap()
+}
+
+#[test]
+fn a_write_may_read_the_old_contents_of_a_slot_that_is_updated() {
+    for large in [false, true] {
+        let plan = follower(large);
+        assert_eq!(plan.arena_bytes > 4 << 20, large);
+        let increment = plan.launches.iter().find(|l| l.op.name() == "increment").unwrap();
+        assert!(matches!(increment.outputs[0].place, Place::Arena(_)), "{plan}");
+        // The order of the writes does not matter: y is written first, or from a copy of x.
+        assert_eq!(names(&plan).iter().filter(|n| **n == "state_write").count(), 2, "{plan}");
+    }
+}
+
+#[test]
+fn the_verifier_follows_state_at_any_size() {
+    for large in [false, true] {
+        let broken = |damage: fn(&mut Plan)| {
+            let mut plan = follower(large);
+            damage(&mut plan);
+            verify::plan(&plan, &NONE).unwrap_err()
+        };
+        let at = |p: &Plan| p.launches.iter().position(|l| l.op.name() == "increment").unwrap();
+        assert_eq!(at(&follower(large)), 3);
+        // Updated in place although a write still needs the old contents.
+        let lost = broken(|p| {
+            let (to, from) = (p.launches[3].outputs[0].contents, p.launches[3].inputs[0].place);
+            for o in p.launches.iter_mut().flat_map(|l| l.inputs.iter_mut().chain(&mut l.outputs)) {
+                if o.contents == to {
+                    o.place = from;
+                }
+            }
+            p.launches.retain(|l| l.inputs[0].contents != to);
+        });
+        assert!(lost.contains("after it was lost"), "{lost}");
+        // The host would get the old contents for the new ones.
+        let early = broken(|p| {
+            let mut late = p.launches[p.launches.len() - 1].outputs[0].clone();
+            late.contents += 1000;
+            p.outputs.push(("late".into(), late));
+        });
+        assert!(early.contains("output 'late' reads u32[] before it is written"), "{early}");
+        // A reader before the writer.
+        let early = broken(|p| {
+            let written = p.launches[p.launches.len() - 1].outputs[0].clone();
+            p.launches[3].inputs[0] = written;
+        });
+        assert!(early.contains("after it was read"), "{early}");
+    }
+}
+
 /// A plan with scratch buffers, state in place and a counter.
 fn sound() -> Plan {
     let mut state = StateSpec::default();
@@ -200,8 +264,8 @@ fn the_verifier_finds_what_was_broken() {
     type Break = fn(&mut Plan);
     let index = |p: &Plan, name: &str| p.launches.iter().position(|l| l.op.name() == name).unwrap();
     assert_eq!(index(&sound(), "exp"), 0);
-    let breaks: [(&str, Break); 8] = [
-        ("all scratch in one place", |p| {
+    let breaks: [(&str, &str, Break); 8] = [
+        ("all scratch in one place", "overlaps another operand", |p| {
             for l in &mut p.launches {
                 for o in l.inputs.iter_mut().chain(&mut l.outputs) {
                     if let Place::Arena(at) = &mut o.place {
@@ -210,19 +274,24 @@ fn the_verifier_finds_what_was_broken() {
                 }
             }
         }),
-        ("an unaligned offset", |p| p.launches[0].outputs[0].place = Place::Arena(4)),
-        ("an operand past the end", |p| p.launches[0].outputs[0].place = Place::Arena(1 << 20)),
-        ("a launch too early", |p| p.launches.swap(0, 1)),
-        ("a launch left out", |p| _ = p.launches.remove(1)),
-        ("unordered branches", |p| p.launches[1].branch = 1),
-        ("waiting for the future", |p| p.launches[0].after = vec![2]),
-        ("a wrong shape", |p| p.launches[0].outputs[0].view = View::contiguous([16])),
+        ("an unaligned offset", "offset 4 is not aligned", |p| {
+            p.launches[0].outputs[0].place = Place::Arena(4);
+        }),
+        ("an operand past the end", "ends at byte", |p| {
+            p.launches[0].outputs[0].place = Place::Arena(1 << 20);
+        }),
+        ("a launch too early", "before it is written", |p| p.launches.swap(0, 1)),
+        ("a launch left out", "before it is written", |p| _ = p.launches.remove(1)),
+        ("unordered branches", "share memory unordered", |p| p.launches[1].branch = 1),
+        ("waiting for the future", "waits for a later launch", |p| p.launches[0].after = vec![2]),
+        ("a wrong shape", "its rule says", |p| p.launches[0].outputs[0].view = View::contiguous([16])),
     ];
     assert_eq!(verify::plan(&sound(), &NONE), Ok(()));
-    for (what, damage) in breaks {
+    for (what, reason, damage) in breaks {
         let mut plan = sound();
         damage(&mut plan);
-        assert!(verify::plan(&plan, &NONE).is_err(), "{what} was not found");
+        let why = verify::plan(&plan, &NONE).expect_err(what);
+        assert!(why.contains(reason), "{what}: {why}");
     }
 }
 

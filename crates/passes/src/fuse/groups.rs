@@ -36,7 +36,7 @@ pub(super) struct Groups<'a> {
 struct Between {
     /// Those that stay before.
     stay: Vec<usize>,
-    /// The first of the two, and those that need it: they come later than before.
+    /// The first of the two, and those that need it: they run behind the joined unit.
     later: Vec<usize>,
 }
 
@@ -169,7 +169,7 @@ impl<'a> Groups<'a> {
         kept <= made
     }
 
-    /// Joins two units at the place of the second.
+    /// Joins two units. Those between that stay run before the new unit, those that need the first after it.
     fn join(&mut self, first: usize, second: usize, members: Vec<usize>, between: Between) {
         let (start, end) = (self.at[first], self.at[second]);
         let later = between.later.into_iter().filter(|u| *u != first);

@@ -63,15 +63,13 @@ fn producer(drafts: &Drafts, buffer: usize) -> Option<(usize, usize)> {
     found.next().is_none().then_some(first)
 }
 
-/// Carries out the state writes: in place where the op allows it and no one reads the old contents later, else
-/// by a copy at the end of the program.
+/// Carries out the state writes: in place where the op allows it and no one reads the old contents later, the other
+/// writes included, else by a copy at the end of the program.
 pub(super) fn writes(drafts: &mut Drafts, state: &StateSpec) {
-    let mut at_end = Vec::new();
-    for (slot, from, scope) in std::mem::take(&mut drafts.writes) {
-        if !in_place(drafts, slot, &from) {
-            at_end.push((slot, from, scope));
-        }
-    }
+    // The list stays whole until each write is decided: a write of one slot may read another's old contents.
+    let fits: Vec<bool> = (0..drafts.writes.len()).map(|i| in_place(drafts, i)).collect();
+    let writes = std::mem::take(&mut drafts.writes).into_iter().zip(fits);
+    let at_end: Vec<_> = writes.filter(|(_, in_place)| !in_place).map(|(write, _)| write).collect();
     let written = |slot: SlotId| at_end.iter().any(|(s, _, _)| *s == slot);
     // Whoever still wants the old contents of a slot that is overwritten at the end gets a copy first.
     let overwritten = |drafts: &Drafts, loc: &Loc| match drafts.buffers[loc.buffer].home {
@@ -107,12 +105,15 @@ fn copied(drafts: &mut Drafts, from: &Loc, scope: &Arc<str>) -> Loc {
     copy
 }
 
-/// Lets the launch that makes `from` write into the slot itself, if that is sound; says whether it was.
-fn in_place(drafts: &mut Drafts, slot: SlotId, from: &Loc) -> bool {
-    if drafts.buffers[from.buffer].home != Home::Scratch || !drafts.is_whole(from) {
+/// Lets the launch that makes the contents of write number `index` put them into the slot itself, if that is sound;
+/// says whether it was.
+fn in_place(drafts: &mut Drafts, index: usize) -> bool {
+    let (slot, from, _) = &drafts.writes[index];
+    let (slot, buffer) = (*slot, from.buffer);
+    if drafts.buffers[buffer].home != Home::Scratch || !drafts.is_whole(from) {
         return false;
     }
-    let Some((launch, output)) = producer(drafts, from.buffer) else { return false };
+    let Some((launch, output)) = producer(drafts, buffer) else { return false };
     let is_old = |loc: &Loc| drafts.buffers[loc.buffer].home == Home::State(slot);
     let made = &drafts.launches[launch];
     let paired = made.op.in_place().iter().find(|(o, _)| *o == output).map(|(_, i)| *i);
@@ -124,7 +125,7 @@ fn in_place(drafts: &mut Drafts, slot: SlotId, from: &Loc) -> bool {
         || drafts.outputs.iter().any(|(_, loc)| is_old(loc))
         || drafts.writes.iter().any(|(_, loc, _)| is_old(loc));
     if !read_again {
-        drafts.buffers[from.buffer].home = Home::State(slot);
+        drafts.buffers[buffer].home = Home::State(slot);
     }
     !read_again
 }
