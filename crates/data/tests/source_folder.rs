@@ -263,3 +263,56 @@ fn the_published_presets_columns_do_not_get_in_the_way() {
     let text = made.splits(&SplitNames::default(), &other).unwrap_err();
     assert!(text.contains("no column `words` (data_config.caption_col)"), "{text}");
 }
+
+#[test]
+fn splits_are_found_in_any_case_and_nothing_held_out_is_trained_on() {
+    let made = |pictures: &[&str]| {
+        pictures.iter().fold(Made::new().pictures(pictures), |made, name| {
+            made.put(&name.replace("png", "txt"), Path::new(name).file_stem().unwrap().to_str().unwrap())
+        })
+    };
+    let of = |pictures: &[&str]| made(pictures).splits(&SplitNames::default(), &TextOptions::default());
+    let captions = |splits: &FolderSplits| {
+        let [train, held_out] =
+            [Some(&splits.train), splits.validation.as_ref()].map(|part| part.unwrap().caption(0));
+        format!("{}|{}", train.unwrap(), held_out.unwrap())
+    };
+    let splits = of(&["Train/x.png", "VALIDATION/y.png"]).unwrap();
+    assert_eq!(captions(&splits), "x|y");
+    let splits = of(&["train2017/x.png", "val2017/y.png"]).unwrap();
+    assert_eq!(captions(&splits), "x|y");
+    for (pictures, wanted) in [
+        (
+            &["my/train/x.png", "my/validation/y.png"][..],
+            &["1 picture to train on in `my/validation`", "give the folder of the splits", "/my"][..],
+        ),
+        (&["a.png", "b.png", "test/x.png"], &["`test`", "into a folder train beside it", "another name"]),
+        (&["train/a.png", "train/Dev/x.png"], &["`Dev`", "called as another split"]),
+        (&["train_a/x.png", "Test/y.png"], &["no split `train`", "`Test`"]),
+    ] {
+        let text = of(pictures).unwrap_err();
+        assert!(wanted.iter().all(|part| text.contains(part)), "{text}, expected {wanted:?}");
+    }
+    let told = of(&["a.png", "test_set/x.png"]).unwrap();
+    assert_eq!(told.train.len(), 2);
+    assert!(told.warnings.join("").contains("1 picture in `test_set` are trained on"), "{:?}", told.warnings);
+    // Somebody wrote them down.
+    let made = made(&["val/x.png", "a.png"]).put("metadata.csv", "file_name,text\nval/x.png,x\na.png,a\n");
+    let told = made.splits(&SplitNames::default(), &TextOptions::default()).unwrap();
+    assert!(told.train.len() == 2 && told.warnings.join("").contains("`val`"), "{:?}", told.warnings);
+}
+
+#[test]
+fn pictures_outside_of_the_splits_are_counted() {
+    let made = Made::new()
+        .pictures(&["train/x.png", "test/t.png", "a.png", "b.png", "other/c.png", "test_set/d.png"])
+        .put("train/x.txt", "x");
+    let splits = made.splits(&SplitNames::default(), &TextOptions::default()).unwrap();
+    let told = splits.warnings.join("\n");
+    assert!(
+        told.contains("left out: 4 pictures outside of the splits, such as ") && told.contains("a.png"),
+        "{told}"
+    );
+    let made = Made::new().pictures(&["train/x.png", "test/t.png"]).put("train/x.txt", "x");
+    assert!(made.splits(&SplitNames::default(), &TextOptions::default()).unwrap().warnings.is_empty());
+}

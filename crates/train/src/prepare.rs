@@ -40,6 +40,8 @@ pub struct Prepared {
     pub first_character: Option<char>,
     /// What a person should know, a line each.
     pub notes: Vec<String>,
+    /// What is left out, a line each.
+    pub warnings: Vec<String>,
 }
 
 /// Makes opened data ready. `saved` is the vocabulary of the snapshot that the run goes on from.
@@ -52,7 +54,7 @@ pub fn prepare(
     saved: Option<Arc<dyn Tokenizer>>,
 ) -> Result<Prepared, TrainError> {
     let fingerprint = sources.fingerprint();
-    let Sources { train, validation, mut notes } = sources;
+    let Sources { train, validation, mut notes, warnings } = sources;
     let mut stats = ContentStats::scan(&*train);
     if let Some(validation) = &validation {
         stats.merge(&ContentStats::scan(&**validation));
@@ -92,7 +94,7 @@ pub fn prepare(
     let validated = validation.as_ref().map_or(0, |(_, rows)| rows.len());
     notes.push(format!("rows: {} to train on, {validated} to validate on", count(train_rows.len())));
     let first_character = first_character(&*source);
-    Ok(Prepared { train, train_rows, validation, tokenizer, fingerprint, first_character, notes })
+    Ok(Prepared { train, train_rows, validation, tokenizer, fingerprint, first_character, notes, warnings })
 }
 
 /// A number of rows; sets drawn without end have a length no one will reach.

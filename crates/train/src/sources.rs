@@ -22,6 +22,15 @@ pub struct Sources {
     pub validation: Option<Arc<dyn Source>>,
     /// What a person should know, a line each.
     pub notes: Vec<String>,
+    /// What is left out, a line each.
+    pub warnings: Vec<String>,
+}
+
+/// What is said of how a source is divided.
+#[derive(Default)]
+struct Lines {
+    notes: Vec<String>,
+    warnings: Vec<String>,
 }
 
 /// Opens what `data_config` names. What must be fetched before is told to `reporter`, and ends early once `stop` is set.
@@ -33,12 +42,13 @@ pub fn open(c: &Config, stop: &AtomicBool, reporter: &mut dyn Reporter) -> Resul
     match c.data.dataset {
         Dataset::Csv | Dataset::Tsv => {
             let csv = Csv::open(path, &text_options(c)?)?;
-            Ok(Sources::new(c, Arc::new(csv), None, Vec::new()))
+            Ok(Sources::new(c, Arc::new(csv), None, Lines::default()))
         }
         Dataset::Folder => {
             let splits = Folder::open(path, &split_names(c), &text_options(c)?)?;
             let validation = splits.validation.map(|v| Arc::new(v) as Arc<dyn Source>);
-            Ok(Sources::new(c, Arc::new(splits.train), validation, Vec::from_iter(splits.note)))
+            let lines = Lines { notes: Vec::from_iter(splits.note), warnings: splits.warnings };
+            Ok(Sources::new(c, Arc::new(splits.train), validation, lines))
         }
         Dataset::Parquet => parquet(c, path),
         Dataset::Coco => coco(c, stop, reporter),
@@ -53,7 +63,7 @@ impl Sources {
     }
 
     /// Sources as they are, with the captions that the configuration chooses.
-    fn new(c: &Config, train: Arc<dyn Source>, held_out: Option<Arc<dyn Source>>, more: Vec<String>) -> Self {
+    fn new(c: &Config, train: Arc<dyn Source>, held_out: Option<Arc<dyn Source>>, more: Lines) -> Self {
         let choose = |source| match c.data.caption_choice {
             CaptionChoice::First => first_captions(source),
             CaptionChoice::Random | CaptionChoice::All => source,
@@ -61,19 +71,20 @@ impl Sources {
         let (train, validation) = (choose(train), held_out.map(choose));
         let mut notes = vec![format!("data: {}", train.describe())];
         notes.extend(train.notes());
-        notes.extend(more);
+        notes.extend(more.notes);
         if let Some(validation) = &validation {
             notes.push(format!("validation data: {}", validation.describe()));
             notes.extend(validation.notes());
         }
-        Self { train, validation, notes }
+        Self { train, validation, notes, warnings: more.warnings }
     }
 }
 
 fn parquet(c: &Config, path: &Path) -> Result<Sources, TrainError> {
     let splits = Parquet::open(path, &split_names(c), &parquet_options(c))?;
     let validation = splits.validation.map(|v| Arc::new(v) as Arc<dyn Source>);
-    Ok(Sources::new(c, Arc::new(splits.train), validation, splits.notes))
+    let lines = Lines { notes: splits.notes, warnings: splits.warnings };
+    Ok(Sources::new(c, Arc::new(splits.train), validation, lines))
 }
 
 /// A data set of the hub, or a copy of one on this machine.
@@ -101,7 +112,8 @@ fn coco(c: &Config, stop: &AtomicBool, reporter: &mut dyn Reporter) -> Result<So
         paths if paths.is_empty() => None,
         paths => Some(Arc::new(open(paths, "to validate on")?) as Arc<dyn Source>),
     };
-    Ok(Sources::new(c, Arc::new(train), validation, Vec::from_iter(fetched.note)))
+    let lines = Lines { notes: Vec::from_iter(fetched.note), warnings: fetched.warnings };
+    Ok(Sources::new(c, Arc::new(train), validation, lines))
 }
 
 fn parquet_options(c: &Config) -> ParquetOptions {
@@ -131,5 +143,5 @@ fn shapes(c: &Config) -> Sources {
     let train = drawn(Split::Train, c.data.train_samples.unwrap_or(u32::MAX as usize));
     let validation = (c.data.val_samples > 0).then(|| drawn(Split::Validation, c.data.val_samples));
     let notes = vec![format!("data: {}", train.describe())];
-    Sources { train, validation, notes }
+    Sources { train, validation, notes, warnings: Vec::new() }
 }

@@ -103,5 +103,5 @@ fn judge(cache: &Cache, commit: &str, tree: Option<&Listing>, selection: Selecti
 pub(super) fn paths(cache: &Cache, commit: &str, selection: Selection) -> Fetched {
     let paths = |names: &[String]| names.iter().map(|name| cache.path(commit, name)).collect();
     let (train, validation) = (paths(&selection.train), paths(&selection.validation));
-    Fetched { commit: commit.into(), train, validation, note: selection.note }
+    Fetched { commit: commit.into(), train, validation, note: selection.note, warnings: selection.warnings }
 }

@@ -75,6 +75,8 @@ pub struct Fetched {
     pub validation: Vec<PathBuf>,
     /// Which splits were taken, a line for a person.
     pub note: Option<String>,
+    /// What was left out, a line each.
+    pub warnings: Vec<String>,
 }
 
 /// Makes sure that the files of two splits of a data set are on this machine. `stop` ends it early.

@@ -1,13 +1,11 @@
-//! Which of a data set's parquet files are wanted: one set of them, and of it the splits to train and validate on.
-//!
-//! Names of splits are read from names of files and folders as everywhere ([`SplitNames`]); files of other splits are
-//! left alone.
+//! Which of a data set's parquet files are wanted: the rules for folders of this machine
+//! ([`select`](crate::source::parquet::select)), under the wanted folder.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
 
-use crate::source::parquet::split_of;
-use crate::source::{SourceError, SplitNames};
+use crate::source::SplitNames;
+use crate::source::parquet::select as rules;
+pub(super) use crate::source::parquet::select::Unselectable;
 
 /// The wanted files, by name.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -16,6 +14,8 @@ pub(super) struct Selection {
     pub(super) validation: Vec<String>,
     /// Which splits were taken.
     pub(super) note: Option<String>,
+    /// What was left out.
+    pub(super) warnings: Vec<String>,
 }
 
 impl Selection {
@@ -25,64 +25,28 @@ impl Selection {
     }
 }
 
-/// Why nothing can be selected.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Unselectable {
-    /// There is no parquet file (under the wanted folder).
-    NoParquet,
-    /// There are several sets, in these folders.
-    Several(Vec<String>),
-    /// It has other splits, for a person.
-    Splits(String),
-}
-
 /// Selects among the `names` of parquet files. `folder`: only those under it; `.`: only those in the top folder.
 pub(super) fn select<'a>(
     names: impl Iterator<Item = &'a String>,
     folder: Option<&str>,
     splits: &SplitNames,
 ) -> Result<Selection, Unselectable> {
-    let inside = |name: &&String| match folder {
-        None => true,
-        Some(".") => set_of(name, splits).is_empty(),
-        Some(folder) => name.strip_prefix(folder).is_some_and(|rest| rest.starts_with('/')),
+    let below = |name: &'a String| match folder {
+        None => Some(name.as_str()),
+        Some(".") => Some(name.as_str()).filter(|name| rules::folder_of(name, splits).is_empty()),
+        Some(folder) => name.strip_prefix(folder).and_then(|rest| rest.strip_prefix('/')),
     };
-    let mut sets = BTreeMap::<&str, Vec<&String>>::new();
-    for name in names.filter(inside) {
-        sets.entry(set_of(name, splits)).or_default().push(name);
-    }
-    let files = match (sets.len(), sets.get("default")) {
-        (0, _) => return Err(Unselectable::NoParquet),
-        (1, _) => sets.into_values().next().unwrap_or_default(),
-        (_, Some(files)) => files.clone(),
-        _ => return Err(Unselectable::Several(sets.into_keys().map(shown).collect())),
-    };
-    let mut by_split = BTreeMap::<Option<String>, Vec<String>>::new();
-    for name in files {
-        by_split.entry(split_of(name, splits)).or_default().push(name.clone());
-    }
-    let there: Vec<String> = by_split.keys().flatten().cloned().collect();
-    let chosen = splits.choose(Path::new(""), &there).map_err(|error| match error {
-        SourceError::NotUsable { found, .. } => Unselectable::Splits(found),
-        other => Unselectable::Splits(other.to_string()),
+    let (names, below): (Vec<&String>, Vec<String>) =
+        names.filter_map(|name| Some((name, below(name)?.to_owned()))).unzip();
+    let found = rules::select(&below, splits).map_err(|why| match (why, folder) {
+        (Unselectable::Several(inner), Some(folder)) => {
+            Unselectable::Several(inner.iter().map(|name| format!("{folder}/{name}")).collect())
+        }
+        (why, _) => why,
     })?;
-    let validation = match chosen.validation {
-        Some(name) => by_split.remove(&Some(name)).unwrap_or_default(),
-        None => Vec::new(),
-    };
-    let train = by_split.remove(&chosen.train).unwrap_or_default();
-    Ok(Selection { train, validation, note: chosen.note })
-}
-
-fn shown(set: &str) -> String {
-    if set.is_empty() { ".".into() } else { set.into() }
-}
-
-/// The folder of the set that a file belongs to: its own, or the one above if its own is a split.
-fn set_of<'a>(name: &'a str, splits: &SplitNames) -> &'a str {
-    let folder = name.rsplit_once('/').map_or("", |(folder, _)| folder);
-    let (above, last) = folder.rsplit_once('/').unwrap_or(("", folder));
-    if splits.knows(last.strip_prefix("partial-").unwrap_or(last)) { above } else { folder }
+    let named = |files: Vec<usize>| files.into_iter().map(|i| names[i].clone()).collect();
+    let (train, validation) = (named(found.train), named(found.validation.unwrap_or_default()));
+    Ok(Selection { train, validation, note: found.note, warnings: found.warnings })
 }
 
 /// Files that are absent although others of their series (`-00001-of-00005`) are present, and whether every file is
@@ -150,6 +114,15 @@ mod tests {
         let Err(Unselectable::Splits(why)) = of("training", None) else { panic!("there is none") };
         assert!(why.contains("`test`") && why.contains("data_config.train_split"), "{why}");
         assert_eq!(pick(&["0.parquet", "1.parquet"], None).unwrap().0, ["0.parquet", "1.parquet"]);
+    }
+
+    #[test]
+    fn a_folder_of_a_data_set_is_read_as_one_on_this_machine() {
+        let names = ["set/val/0.parquet", "set/train_small-0-of-1.parquet", "set/train-0-of-1.parquet"];
+        assert_eq!(pick(&names, Some("set")).unwrap().0, ["set/train-0-of-1.parquet"]);
+        assert_eq!(pick(&names, Some("set/val")).unwrap().0, ["set/val/0.parquet"]);
+        let deep = ["x/a/0.parquet", "x/b/0.parquet"];
+        assert_eq!(pick(&deep, Some("x")), Err(Unselectable::Several(vec!["x/a".into(), "x/b".into()])));
     }
 
     #[test]

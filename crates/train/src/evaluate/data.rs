@@ -21,6 +21,7 @@ pub(super) fn open(
     let sources = sources::open(c, interrupted, reporter)?;
     if other_data {
         sources.notes.iter().for_each(|line| reporter.event(&Event::Note(line)));
+        sources.warnings.iter().for_each(|line| reporter.event(&Event::Warning(line)));
     }
     let own_split = sources.validation.is_some();
     let data = prepare::prepare(c, sources, Some(saved.tokenizer.clone()))?;

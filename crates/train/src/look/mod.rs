@@ -119,7 +119,9 @@ impl Request {
             |source| Dataset::new(source, tokenizer.clone(), config.model.img_size, loss, lengths.clone());
         let parts = [Some(sources.train), sources.validation].into_iter().flatten().map(set);
         let parts = parts.map(|set| set.map(Rows::Captioned)).collect::<Result<_, _>>()?;
-        Ok(Opened { config, parts, notes: sources.notes, captions: Some(captions) })
+        let mut notes = sources.notes;
+        notes.extend(sources.warnings.iter().map(|line| format!("warning: {line}")));
+        Ok(Opened { config, parts, notes, captions: Some(captions) })
     }
 
     fn named(&self) -> config::Request {

@@ -43,6 +43,7 @@ impl<'a> Run<'a> {
         let saved = origin.as_ref().map(checkpoint::tokenizer).transpose()?;
         let data = prepare::prepare(c, sources, saved)?;
         data.notes.iter().for_each(|line| reporter.event(&Event::Note(line)));
+        data.warnings.iter().for_each(|line| reporter.event(&Event::Warning(line)));
         let sampler = sampler(c, &data)?;
         let resumed = match &origin {
             Some(origin) => place(c, origin, reporter)?,

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use crate::source::SourceError;
-use crate::source::splits::SplitNames;
+use crate::source::splits::{Kind, SplitNames, known};
 use crate::source::standin;
 
 /// A folder, or a split of one, with its metadata.
@@ -57,8 +57,7 @@ fn metadata(folder: &Path) -> Result<Option<PathBuf>, SourceError> {
     }
 }
 
-/// Names of the splits that `path` has as sub-folders: those known or asked for, if the one to train on is
-/// there.
+/// Names of the splits that `path` has as sub-folders: those known or asked for, if one to train on is there.
 pub(super) fn splits(path: &Path, names: &SplitNames) -> Result<Vec<String>, SourceError> {
     let entries = std::fs::read_dir(path).map_err(|e| SourceError::io(path, e))?;
     let mut there = Vec::new();
@@ -72,13 +71,10 @@ pub(super) fn splits(path: &Path, names: &SplitNames) -> Result<Vec<String>, Sou
         }
     }
     there.sort();
-    let asked = names.train != SplitNames::default().train || names.validation.is_some();
+    let asked = !names.is_usual() || names.validation.is_some();
     let own = || metadata(path).map(|own| own.is_some());
-    Ok(if there.contains(&names.train) || asked || !own()? && !has_pictures(path) {
-        there
-    } else {
-        Vec::new()
-    })
+    let to_train = there.iter().any(|name| known(name) == Some(Kind::Train));
+    Ok(if to_train || asked || !own()? && !has_pictures(path) { there } else { Vec::new() })
 }
 
 /// True if there is a picture in the folder itself.

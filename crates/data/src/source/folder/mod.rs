@@ -8,6 +8,7 @@ pub(super) mod beside;
 mod items;
 mod layout;
 mod metadata;
+mod strays;
 pub(super) mod walk;
 
 use std::path::{Path, PathBuf};
@@ -33,6 +34,8 @@ pub struct FolderSplits {
     pub validation: Option<Folder>,
     /// Which splits were taken, for a person.
     pub note: Option<String>,
+    /// What is left out, or trained on although its name speaks against it, a line each.
+    pub warnings: Vec<String>,
 }
 
 /// An opened folder, or a split of one.
@@ -42,6 +45,8 @@ pub struct Folder {
     base: PathBuf,
     /// Where captions come from: the metadata file, or the folder.
     origin: PathBuf,
+    /// The sub-folder of `base` that all of it lies in.
+    under: Option<String>,
     pictures: Vec<Item>,
     captions: Captions,
     decode: DecodeOptions,
@@ -50,19 +55,24 @@ pub struct Folder {
 }
 
 impl Folder {
-    /// Opens the splits of `path`: its sub-folders `train`, `validation` and so on, else all of it.
+    /// Opens the splits of `path`: its sub-folders `train`, `validation` and so on (in any case), else all of it.
     ///
     /// # Errors
-    /// If it is no folder, has no pictures, no captions, or two files of metadata; or if the metadata cannot be
-    /// read as a whole. A file that is missing, lies outside of the folder or is no picture is a [`BadSample`].
+    /// If it is no folder, has no pictures, no captions, or two files of metadata; if the metadata cannot be read as a
+    /// whole; or if pictures to train on lie in a folder called as a split that is not trained on. A file that is missing, lies outside of the folder or is no picture is a [`BadSample`].
     pub fn open(path: &Path, names: &SplitNames, options: &TextOptions) -> Result<FolderSplits, SourceError> {
         layout::refuse_others(path)?;
-        let chosen = names.choose(path, &layout::splits(path, names)?)?;
+        let there = layout::splits(path, names)?;
+        let chosen = names.choose(path, &there)?;
         let open = |split: &Option<String>| Self::open_scope(&Scope::find(path, split.as_deref())?, options);
+        let train = open(&chosen.train)?;
+        let outside = if there.is_empty() { None } else { strays::outside(path, &there)? };
+        let warnings = Vec::from_iter(outside).into_iter().chain(strays::held_out(&train)?).collect();
         Ok(FolderSplits {
-            train: open(&chosen.train)?,
+            train,
             validation: if chosen.validation.is_some() { Some(open(&chosen.validation)?) } else { None },
             note: chosen.note,
+            warnings,
         })
     }
 
@@ -77,6 +87,7 @@ impl Folder {
         Ok(Self {
             base: scope.base.clone(),
             origin: scope.origin(),
+            under: scope.under.clone(),
             pictures,
             captions,
             decode: options.decode.clone(),

@@ -27,8 +27,17 @@ pub(in crate::source) struct Found {
 
 /// Walks through `folder`, which may itself be a link. Hidden files and folders are left out.
 pub(in crate::source) fn walk(folder: &Path) -> Result<Found, SourceError> {
+    walk_but(folder, &[])
+}
+
+/// The same without its sub-folders of these names.
+pub(super) fn walk_but(folder: &Path, but: &[String]) -> Result<Found, SourceError> {
     let mut found = Found::default();
-    let visible = |e: &DirEntry| e.depth() == 0 || !e.file_name().as_encoded_bytes().starts_with(b".");
+    let hidden = |e: &DirEntry| {
+        e.file_name().as_encoded_bytes().starts_with(b".")
+            || e.depth() == 1 && but.iter().any(|name| e.file_name() == name.as_str())
+    };
+    let visible = |e: &DirEntry| e.depth() == 0 || !hidden(e);
     let entries = WalkDir::new(folder).follow_root_links(true).sort_by_file_name().into_iter();
     for entry in entries.filter_entry(visible) {
         match entry {

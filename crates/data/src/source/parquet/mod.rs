@@ -13,6 +13,7 @@ mod guard;
 mod header;
 mod leaf;
 mod page;
+pub(crate) mod select;
 mod shard;
 mod spool;
 #[cfg(test)]
@@ -30,7 +31,6 @@ use super::{BadSample, Sample, Source, SourceError, base64};
 use crate::image::{DecodeOptions, Reject};
 use crate::text::count;
 use columns::Holds;
-pub(crate) use files::split_of;
 use shard::Shard;
 use spool::Spool;
 use units::{Units, Value};
@@ -54,8 +54,10 @@ pub struct ParquetSplits {
     pub train: Parquet,
     /// To validate on, if there is a split for that.
     pub validation: Option<Parquet>,
-    /// Which splits were taken and what was left out, a line each.
+    /// Which splits were taken.
     pub notes: Vec<String>,
+    /// What was left out or is missing, a line each.
+    pub warnings: Vec<String>,
 }
 
 /// One split: the rows of its files, in the order of their names.
@@ -85,7 +87,7 @@ impl Parquet {
         let found = files::find(path, names)?;
         let validation = found.validation.as_ref().map(|v| Self::open_split(v, options)).transpose()?;
         let train = Self::open_split(&found.train, options)?;
-        Ok(ParquetSplits { train, validation, notes: found.notes })
+        Ok(ParquetSplits { train, validation, notes: found.notes, warnings: found.warnings })
     }
 
     /// Opens files that are known to make up one split of the set that people call `shown`.
