@@ -42,8 +42,12 @@ pub fn translated(args: impl Iterator<Item = OsString>) -> Vec<OsString> {
     .collect()
 }
 
-/// The parser's error; if it is about an option of Hydra's among `args`, with what to use instead.
+/// The parser's error; if it is about an option of Hydra's among `args`, with what to use instead; if an argument is
+/// no text, with which one.
 pub fn explained(mut error: Error, args: &[OsString]) -> Error {
+    if error.kind() == ErrorKind::InvalidUtf8 {
+        return Error::raw(ErrorKind::InvalidUtf8, not_text(args));
+    }
     if error.kind() != ErrorKind::UnknownArgument {
         return error;
     }
@@ -58,6 +62,13 @@ pub fn explained(mut error: Error, args: &[OsString]) -> Error {
     let tip = StyledStr::from(format!("{name} is an option of Hydra's: {instead}"));
     error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip]));
     error
+}
+
+/// Which arguments are no text.
+fn not_text(args: &[OsString]) -> String {
+    let bad = args.iter().enumerate().filter(|(_, arg)| arg.to_str().is_none());
+    let bad = bad.map(|(i, arg)| format!("argument {i}, `{}`, ", arg.as_encoded_bytes().escape_ascii()));
+    format!("{}is not UTF-8 text: give the file another name, or a link to it\n", bad.collect::<String>())
 }
 
 /// Hydra's option that `arg` is, if the parser stumbled over it: of `-cd` it names `-c`.

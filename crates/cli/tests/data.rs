@@ -203,6 +203,9 @@ fn what_cannot_be_shown_is_refused_and_nothing_written_over() {
     b.run(&["data", "show", "hidden.png", "--out", "./hidden.png"]).refused(&["is the source itself"]);
     std::fs::write(b.path("file"), "").unwrap();
     b.run(&["data", "show", "shapes", "--out", "file/seen.png"]).refused(&["file/seen.png"]);
+    b.run(&["data", "show", "shapes", "--out", "new/seen.png"])
+        .refused(&["--out new/seen.png", "no folder new"]);
+    assert!(!b.path("new").exists());
     b.run(&["data", "show", "shapes", "hidden.png", "--out", "x.png"]).refused(&["one source"]);
 }
 

@@ -15,6 +15,7 @@ fn the_short_names_of_name_and_path_are_taken() {
     ] {
         b.run(line).done().mentions(&["lr: 0.125", "conf/mine.yaml:2:3"]);
     }
+    b.run(&["train", "-cn", "conf/mine", "--print-config"]).refused(&["did you mean conf/mine.yaml?"]);
     // Where there is no such option, the parser says so under our name.
     let said = b.run(&["caption", "-cn", "mine", "--snapshot", "x", "y"]);
     assert_eq!(said.code, Some(2));
@@ -50,4 +51,15 @@ fn other_options_are_refused_by_name_with_what_to_use() {
     let said = b.run(&["train", "--config-nam", "x"]);
     assert!(said.err.contains("similar argument") && !said.err.contains("Hydra"), "{}", said.err);
     b.run(&["train", "--resum"]).mentions(&["--resume"]);
+}
+
+#[cfg(unix)]
+#[test]
+fn an_argument_that_is_no_text_is_named() {
+    use std::os::unix::ffi::OsStrExt;
+    let b = Bench::new();
+    let name = std::ffi::OsStr::from_bytes(b"caf\xe9.csv");
+    let said = support::said(b.command(&["data", "check"]).arg(name).output().unwrap());
+    assert_eq!(said.code, Some(2));
+    said.mentions(&["argument 3, `caf\\xe9.csv`, is not UTF-8 text"]);
 }

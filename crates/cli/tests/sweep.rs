@@ -63,4 +63,12 @@ fn an_interrupt_names_what_is_left_out() {
     );
     assert!(third.ends_with("trainer_config.lr=3e-3"), "{third}");
     assert_eq!(b.snapshots().len(), 1);
+    let b = Bench::new();
+    let said =
+        b.interrupt(b.start(&["-m", "trainer_config.max_iters=1000000", "trainer_config.lr=1e-3,1e-3"]));
+    assert!(
+        said.out.lines().any(|l| l.starts_with("left out: run 2 of 2: ") && l.ends_with("lr=1e-3")),
+        "{}",
+        said.out
+    );
 }

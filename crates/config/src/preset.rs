@@ -117,7 +117,10 @@ fn not_found(name: &str, folder: Option<&Path>) -> String {
         Some(folder) => format!("neither {} nor the presets have a configuration", shown(folder)),
         None => "there is no preset and no file".into(),
     };
-    let near = suggest::word(name, &PRESET_NAMES).map(|near| format!("; did you mean {near}?"));
+    let files = [format!("{name}.yaml"), format!("{name}.yml")];
+    let file = files.iter().find(|file| Path::new(file).is_file()).map(|file| printable(file));
+    let near = file.or_else(|| suggest::word(name, &PRESET_NAMES).map(Into::into));
+    let near = near.map(|near| format!("; did you mean {near}?"));
     let presets = typed::list(&PRESET_NAMES, "and");
     format!("{place} {}{}; presets: {presets}", printable(name), near.unwrap_or_default())
 }

@@ -51,6 +51,10 @@ fn what_is_not_there_is_said_with_what_is() {
              presets: shapes, shapes_long, shapes_smol, coco_train and csv_train"
         )
     );
+    let mine = folder.path().join("mine");
+    fs::write(mine.with_extension("yaml"), "").unwrap();
+    let error = from(None, mine.to_str().unwrap()).unwrap_err();
+    assert!(error.contains(&format!("did you mean {}.yaml?", mine.display())), "{error}");
     let gone = folder.path().join("gone");
     assert_eq!(
         from(Some(&gone), "x").unwrap_err(),

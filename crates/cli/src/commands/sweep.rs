@@ -56,7 +56,10 @@ pub fn sweep(args: &Train) -> anyhow::Result<()> {
 /// The places of the overrides that are not the same in all combinations.
 fn swept(combinations: &[Vec<String>]) -> Vec<usize> {
     let Some(first) = combinations.first() else { return Vec::new() };
-    (0..first.len()).filter(|&at| combinations.iter().any(|other| other[at] != first[at])).collect()
+    let differ = |at: &usize| combinations.iter().any(|other| other[*at] != first[*at]);
+    let swept: Vec<usize> = (0..first.len()).filter(differ).collect();
+    // Combinations may all be the same (`lr=1e-3,1e-3`): better all overrides than none.
+    if swept.is_empty() { (0..first.len()).collect() } else { swept }
 }
 
 /// Every combination, checked as far as it can be before any data are opened.

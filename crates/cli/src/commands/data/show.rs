@@ -23,6 +23,7 @@ pub fn show(args: &Args) -> anyhow::Result<()> {
         _ => bail!("one source can be shown at a time, not {}", sources.len()),
     };
     refuse_itself(source, &args.out)?;
+    refuse_no_folder(&args.out)?;
     let index = usize::try_from(args.index).unwrap_or(usize::MAX);
     let shown = look::show(&request(source, &args.named, &overrides), index, &mut Aside(Console::new()));
     if let Some(error) = shown.as_ref().err().filter(|_| args.json) {
@@ -43,6 +44,18 @@ fn refuse_itself(source: &str, out: &Path) -> anyhow::Result<()> {
     match (Path::new(source).canonicalize(), out.canonicalize()) {
         (Ok(a), Ok(b)) if a == b => bail!("--out {} is the source itself: name another file", out.display()),
         _ => Ok(()),
+    }
+}
+
+/// A look makes no folders: a missing one is a slip of the pen, rather.
+fn refuse_no_folder(out: &Path) -> anyhow::Result<()> {
+    match out.parent().filter(|folder| !folder.as_os_str().is_empty() && !folder.is_dir()) {
+        Some(folder) => bail!(
+            "--out {}: there is no folder {}: make it first, or name another",
+            out.display(),
+            folder.display()
+        ),
+        None => Ok(()),
     }
 }
 
