@@ -16,8 +16,10 @@ const WHOLE_UP_TO: usize = 1 << 22;
 pub struct CharacterUse {
     /// How often, repetitions in one caption included.
     pub count: u64,
-    /// The first row that has it, from 0.
+    /// The first row that has it, by the number by which people know it.
     pub first_row: usize,
+    /// Which of the sources that were looked at the row is of, from 0.
+    pub source: usize,
 }
 
 /// A character that the vocabulary lacks.
@@ -56,7 +58,7 @@ impl ContentStats {
         stats
     }
 
-    /// Adds what another source's captions are like; rows of that source count on from this one's.
+    /// Adds what the captions of one more source are like.
     pub fn merge(&mut self, other: &Self) {
         for (&reason, n) in &other.unusable {
             *self.unusable.entry(reason).or_default() += n;
@@ -65,9 +67,8 @@ impl ContentStats {
             *self.lengths.entry(length).or_default() += n;
         }
         for (&character, used) in &other.characters {
-            let first_row = self.rows + used.first_row;
-            self.characters.entry(character).or_insert(CharacterUse { count: 0, first_row }).count +=
-                used.count;
+            let new = CharacterUse { count: 0, source: used.source + 1, ..*used };
+            self.characters.entry(character).or_insert(new).count += used.count;
         }
         self.rows += other.rows;
         self.scanned += other.scanned;
@@ -81,10 +82,11 @@ impl ContentStats {
                 return;
             }
         };
-        let mut length = 0;
+        let (mut length, first_row) = (0, source.number(row));
         for character in caption.chars() {
             length += 1;
-            let used = self.characters.entry(character).or_insert(CharacterUse { count: 0, first_row: row });
+            let new = CharacterUse { count: 0, first_row, source: 0 };
+            let used = self.characters.entry(character).or_insert(new);
             used.count += 1;
         }
         *self.lengths.entry(length).or_default() += 1;
@@ -175,7 +177,7 @@ mod tests {
         assert!((s.mean_length() - 10.0 / 3.0).abs() < 1e-12 && !s.is_sample());
         assert_eq!([2, 3, 4].map(|n| s.longer_than(n)), [3, 1, 0]);
         let t = CharTokenizer::learn("abc ".chars(), true, UnknownPolicy::Error).unwrap();
-        let used = |count, first_row| CharacterUse { count, first_row };
+        let used = |count, first_row| CharacterUse { count, first_row, source: 0 };
         assert_eq!(
             s.unknown(&t),
             [

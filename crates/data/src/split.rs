@@ -137,7 +137,29 @@ pub fn split(len: usize, ratio: f64, seed: u64) -> Result<Split, SplitError> {
 pub fn split_pictures(groups: &Groups, ratio: f64, seed: u64) -> Result<Split, SplitError> {
     let Split { train, validation, note } = split(groups.pictures(), ratio, seed)?;
     let rows = |pictures: &Rows| Rows::of_pictures(pictures, groups);
-    Ok(Split { train: rows(&train), validation: rows(&validation), note })
+    Ok(Split { train: rows(&train), validation: rows(&validation), note: note.map(of_one_picture) })
+}
+
+/// What is said of a set that cannot be divided.
+fn of_one_picture(note: String) -> String {
+    note.replacen("only one row: it", "only one picture: it", 1)
+}
+
+/// The same where the rows of a picture may stand anywhere. `of_row` is the number of each row's picture; the pictures
+/// are numbered from 0 without gaps.
+pub fn split_repeated(of_row: &[u32], ratio: f64, seed: u64) -> Result<Split, SplitError> {
+    let mut sizes = vec![0; of_row.iter().max().map_or(0, |last| *last as usize + 1)];
+    of_row.iter().for_each(|picture| sizes[*picture as usize] += 1);
+    let mut order: Vec<usize> = (0..of_row.len()).collect();
+    order.sort_by_key(|row| of_row[*row]);
+    let groups = Groups::of_sizes(sizes);
+    let Split { train, validation, note } = split(groups.pictures(), ratio, seed)?;
+    let rows = |pictures: &Rows| {
+        let rows: Arc<[usize]> =
+            pictures.iter().flat_map(|picture| groups.rows_of(picture)).map(|place| order[place]).collect();
+        Rows { len: rows.len() as u64, places: Places::Listed(rows) }
+    };
+    Ok(Split { train: rows(&train), validation: rows(&validation), note: note.map(of_one_picture) })
 }
 
 #[cfg(test)]
@@ -175,6 +197,26 @@ mod tests {
             all.sort_unstable();
             prop_assert_eq!(all, (0..groups.rows()).collect::<Vec<_>>());
             prop_assert!(s.train.bound().max(s.validation.bound()) == groups.rows());
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn no_repeated_picture_is_on_both_sides(
+            rows in prop::collection::vec(0u32..9, 2..60), ratio in 0.01f64..1.0, seed: u64,
+        ) {
+            let mut known = Vec::new();
+            let of_row: Vec<u32> = rows.iter().map(|picture| {
+                if !known.contains(picture) { known.push(*picture) }
+                known.iter().position(|k| k == picture).unwrap() as u32
+            }).collect();
+            let s = split_repeated(&of_row, ratio, seed).unwrap();
+            let pictures = |rows: &Rows| rows.iter().map(|row| of_row[row]).collect::<BTreeSet<_>>();
+            prop_assert!(pictures(&s.train).is_disjoint(&pictures(&s.validation)));
+            prop_assert!(!s.train.is_empty() && (known.len() == 1 || !s.validation.is_empty()));
+            let mut all: Vec<usize> = s.train.iter().chain(s.validation.iter()).collect();
+            all.sort_unstable();
+            prop_assert_eq!(all, (0..of_row.len()).collect::<Vec<_>>());
         }
     }
 

@@ -7,7 +7,7 @@ use ocelli_config::{self as config, CaptionChoice, Config};
 use ocelli_data::batch::{Dataset, DatasetError, Lengths, LossMode};
 use ocelli_data::scan::{ContentStats, UnknownCharacter};
 use ocelli_data::source::Source;
-use ocelli_data::split::{Rows, split, split_pictures};
+use ocelli_data::split::{Rows, split, split_pictures, split_repeated};
 use ocelli_data::text::count as plural;
 use ocelli_data::tokenizer::{CharTokenizer, Tokenizer, UnknownPolicy};
 use std::collections::BTreeMap;
@@ -83,8 +83,9 @@ pub fn prepare(
         }
         None => {
             let (ratio, seed) = (c.data.train_split_ratio, c.trainer.seed);
-            let parts = match source.groups() {
-                Some(groups) if train.len() == groups.rows() => split_pictures(groups, ratio, seed)?,
+            let parts = match (source.groups(), source.pictures()) {
+                (Some(groups), _) if train.len() == groups.rows() => split_pictures(groups, ratio, seed)?,
+                (_, Some(of_row)) if train.len() == of_row.len() => split_repeated(of_row, ratio, seed)?,
                 _ => split(train.len(), ratio, seed)?,
             };
             notes.extend(parts.note);
@@ -141,10 +142,11 @@ pub(crate) fn refuse_unknown(
     let line = |u: &UnknownCharacter| {
         let (code, used) = (u32::from(u.character), u.used);
         format!(
-            "\n  {:?} (U+{code:04X}): {}, first in row {}",
+            "\n  {:?} (U+{code:04X}): {}, first in row {}{}",
             u.character,
             plural(used.count, "time"),
-            used.first_row
+            used.first_row,
+            if used.source == 0 { "" } else { " of the validation data" }
         )
     };
     let listed: String = unknown.iter().take(LISTED).map(line).collect();

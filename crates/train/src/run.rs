@@ -6,6 +6,7 @@ mod clock;
 mod due;
 mod epilogue;
 mod files;
+mod held_out;
 mod judge;
 mod metrics;
 mod progress;

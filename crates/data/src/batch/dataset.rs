@@ -135,6 +135,11 @@ impl Dataset {
         rows.start + Stream::keyed(key).below((rows.len() as u64).max(1)) as usize
     }
 
+    /// The number by which people know a row of the source.
+    pub fn number(&self, row: usize) -> usize {
+        caught(|| self.source.number(row)).unwrap_or(row)
+    }
+
     fn drawn_groups(&self) -> Option<(&Groups, u64)> {
         Some((self.source.groups()?, self.random?))
     }
@@ -233,5 +238,6 @@ fn sized(source: &dyn Source, row: usize, size: usize) -> Result<Sample, BadSamp
 
 fn bad(source: &dyn Source, row: usize, reason: &'static str, detail: String) -> BadSample {
     let what = caught(|| source.describe()).unwrap_or_default();
-    BadSample { reason, detail, place: format!("{what}, row {row}"), file: what, bytes: None }
+    let number = caught(|| source.number(row)).unwrap_or(row);
+    BadSample { reason, detail, place: format!("{what}, row {number}"), file: what, bytes: None }
 }

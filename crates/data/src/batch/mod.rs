@@ -25,8 +25,10 @@ pub(crate) use text::Layout;
 pub struct Skipped {
     /// Which row of the batch.
     pub slot: usize,
-    /// Its row number in the source.
+    /// Which row of the data set: the same for all captions of a picture, if they are drawn at random.
     pub row: usize,
+    /// The number by which people know the row.
+    pub number: usize,
     /// Why.
     pub why: BadSample,
 }

@@ -56,7 +56,8 @@ impl Job {
             Ok(read) => batch.put(slot, drawn.row, &read, &self.layout),
             Err(why) => {
                 batch.blank(slot, &self.layout);
-                batch.skipped.push(Skipped { slot, row: drawn.row, why });
+                let number = dataset.number(dataset.source_row(drawn.row, drawn.pass));
+                batch.skipped.push(Skipped { slot, row: drawn.row, number, why });
             }
         }
         drop(batch);

@@ -41,6 +41,10 @@ impl Source for First {
         self.0.captions_of(self.row(row))
     }
 
+    fn number(&self, row: usize) -> usize {
+        self.0.number(self.row(row))
+    }
+
     fn describe(&self) -> String {
         self.0.describe()
     }

@@ -18,8 +18,10 @@ pub struct Captioned {
 /// What became of a row. Of rows that share a picture, the first that can be used stands for all.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Judged {
-    /// Its number in the source, from 0.
+    /// Which row of the data set.
     pub row: usize,
+    /// The number by which people know the row, from 0.
+    pub number: usize,
     /// The caption, or why there is none.
     pub outcome: Result<Captioned, BadSample>,
 }
@@ -67,10 +69,13 @@ pub(super) fn judge(
 ) -> Vec<Judged> {
     let good = seen.into_iter().zip(captions).map(|(Picture { slot, row, .. }, caption)| {
         let references = dataset.source().captions_of(row);
-        (slot, Judged { row, outcome: Ok(Captioned { caption, references }) })
+        (slot, Judged { row, number: dataset.number(row), outcome: Ok(Captioned { caption, references }) })
     });
-    let bad =
-        loaded.batch.skipped.iter().map(|s| (s.slot, Judged { row: s.row, outcome: Err(s.why.clone()) }));
+    let bad = loaded
+        .batch
+        .skipped
+        .iter()
+        .map(|s| (s.slot, Judged { row: s.row, number: s.number, outcome: Err(s.why.clone()) }));
     let mut all: Vec<(usize, Judged)> = good.chain(bad).collect();
     all.sort_by_key(|(slot, _)| *slot);
     all.into_iter().map(|(_, judged)| judged).collect()

@@ -24,7 +24,7 @@ pub const LISTED: usize = 10_000;
 /// A row that cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Bad {
-    /// Its number, from 0.
+    /// The number by which people know it, from 0.
     pub row: usize,
     /// Why.
     pub why: BadSample,
@@ -84,7 +84,7 @@ pub struct Checked {
 /// # Errors
 /// If the source cannot be used as a whole.
 pub fn check(request: &Request, reporter: &mut dyn Reporter) -> Result<Checked, TrainError> {
-    let Opened { config, parts, notes, captions } = request.open(reporter)?;
+    let Opened { config, parts, notes, captions } = request.open(None, reporter)?;
     let most = if config.data.dataset == Dataset::Shapes && captions.is_some() { DRAWN } else { usize::MAX };
     let parts: Vec<Part> = parts.iter().map(|rows| look(rows, most, reporter)).collect();
     let mut refusals = match &captions {
@@ -92,6 +92,10 @@ pub fn check(request: &Request, reporter: &mut dyn Reporter) -> Result<Checked, 
         None => vec![without_captions(parts.iter().map(|part| part.rows).sum())],
     };
     refusals.extend(parts.first().and_then(|train| train.refusal(config.data.max_skip_ratio)));
+    let useless = parts.iter().skip(1).filter(|part| part.usable() == 0);
+    refusals.extend(
+        useless.map(|part| format!("{}: none of {} can be used", part.name, count(part.rows, "row"))),
+    );
     let about = captions.as_ref().map(|c| Captions {
         mean: c.stats.mean_length(),
         longest: c.stats.longest(),
@@ -116,7 +120,8 @@ fn look(rows: &Rows, most: usize, reporter: &mut dyn Reporter) -> Part {
 
 /// Some of the rows, on all threads; joined in the order of the rows.
 fn part(rows: &Rows, range: Range<usize>) -> Part {
-    range.into_par_iter().map(|row| Part::of(row, rows.see(row))).reduce(Part::default, Part::join)
+    let one = |row| Part::of(rows.source().number(row), rows.see(row));
+    range.into_par_iter().map(one).reduce(Part::default, Part::join)
 }
 
 impl Part {

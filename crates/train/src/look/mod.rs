@@ -13,7 +13,7 @@ use crate::report::Reporter;
 use crate::settings;
 use crate::sources;
 use guess::{Kind, guess};
-use ocelli_config::{self as config, Config, Unknown};
+use ocelli_config::{self as config, CaptionChoice, Config, Unknown};
 use ocelli_data::batch::{Dataset, Seen, read_sample};
 use ocelli_data::scan::{ContentStats, UnknownCharacter};
 use ocelli_data::source::pictures::Pictures;
@@ -86,10 +86,12 @@ impl Rows {
 }
 
 impl Request {
-    fn open(&self, reporter: &mut dyn Reporter) -> Result<Opened, TrainError> {
+    /// Opens the source, with other captions than those of the configuration where `choice` says so.
+    fn open(&self, choice: Option<CaptionChoice>, reporter: &mut dyn Reporter) -> Result<Opened, TrainError> {
         let given = kind_is_given(&self.overrides) || config::own_file_sets(&self.named(), DATASET);
         let kind = kind(&self.source, given);
-        let config = self.config(kind, given)?;
+        let mut config = self.config(kind, given)?;
+        config.data.caption_choice = choice.unwrap_or(config.data.caption_choice);
         if kind == Kind::Pictures {
             let pictures = Pictures::open(Path::new(&self.source), settings::decoding(&config))?;
             let notes = pictures.notes();

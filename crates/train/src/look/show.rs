@@ -3,6 +3,7 @@
 use super::{Opened, Request};
 use crate::error::TrainError;
 use crate::report::Reporter;
+use ocelli_config::CaptionChoice;
 use ocelli_data::batch::Seen;
 
 /// A row of a source.
@@ -18,12 +19,13 @@ pub struct Shown {
     pub seen: Seen,
 }
 
-/// Reads row `index` of a source (of its training split, where it has splits).
+/// Reads row `index` of a source (of its training split, where it has splits): each caption of a picture is a row,
+/// whichever of them training takes, as everywhere where rows are named.
 ///
 /// # Errors
 /// If the source cannot be used, has no such row, or the row is bad.
 pub fn show(request: &Request, index: usize, reporter: &mut dyn Reporter) -> Result<Shown, TrainError> {
-    let Opened { config, parts, .. } = request.open(reporter)?;
+    let Opened { config, parts, .. } = request.open(Some(CaptionChoice::All), reporter)?;
     let (source, rows) = match parts.first() {
         Some(part) => (part.source().describe(), part.source().len()),
         None => (request.source.clone(), 0),

@@ -2,6 +2,7 @@
 
 use super::clock::Window;
 use super::files::Files;
+use super::held_out;
 use super::step::Under;
 use super::tally::Tally;
 use super::{Request, Run};
@@ -43,7 +44,8 @@ impl<'a> Run<'a> {
         let saved = origin.as_ref().map(checkpoint::tokenizer).transpose()?;
         let data = prepare::prepare(c, sources, saved)?;
         data.notes.iter().for_each(|line| reporter.event(&Event::Note(line)));
-        data.warnings.iter().for_each(|line| reporter.event(&Event::Warning(line)));
+        let held_out = held_out::look(&data)?;
+        data.warnings.iter().chain(&held_out).for_each(|line| reporter.event(&Event::Warning(line)));
         let sampler = sampler(c, &data)?;
         let resumed = match &origin {
             Some(origin) => place(c, origin, reporter)?,

@@ -115,7 +115,7 @@ impl Tally {
 fn line(split: &str, s: &Skipped) -> Value {
     let BadSample { reason, detail, place, file, bytes } = &s.why;
     json!({
-        "split": split, "reason": reason, "source": file, "row": s.row, "bytes": bytes, "place": place,
+        "split": split, "reason": reason, "source": file, "row": s.number, "bytes": bytes, "place": place,
         "detail": detail,
     })
 }
@@ -143,7 +143,10 @@ mod tests {
         };
         Batch {
             real_rows: usable,
-            skipped: bad.iter().map(|&row| Skipped { slot: 0, row, why: why(row) }).collect(),
+            skipped: bad
+                .iter()
+                .map(|&row| Skipped { slot: 0, row, number: 10 * row, why: why(row) })
+                .collect(),
             flaws: cut.iter().map(flaw).collect(),
             ..Batch::default()
         }
@@ -155,7 +158,10 @@ mod tests {
         assert_eq!(t.add(Part::Training, &batch(&[3, 7, 3], &[1], 5)).len(), 2);
         assert_eq!(t.add(Part::Training, &batch(&[7], &[1, 2], 7)).len(), 0);
         let lines = t.add(Part::Validation, &batch(&[3], &[1], 1));
-        assert_eq!((lines.len(), &lines[0]["split"], &lines[0]["row"]), (1, &json!("validation"), &json!(3)));
+        assert_eq!(
+            (lines.len(), &lines[0]["split"], &lines[0]["row"]),
+            (1, &json!("validation"), &json!(30))
+        );
         let c = t.counts();
         assert_eq!((c.skipped["truncated"], c.truncated, c.replaced, c.warnings["animated"]), (3, 3, 6, 3));
         assert_eq!(t.share(100), Share { skipped: 2, seen: 16 });

@@ -98,7 +98,11 @@ fn as_json(source: &str, found: &Checked) -> Value {
     let captions = found
         .captions
         .map(|c| json!({"mean": c.mean, "longest": c.longest, "characters": c.characters, "limit": c.limit}));
-    let unknown = |u: &UnknownCharacter| json!({"character": u.character, "count": u.used.count, "first_row": u.used.first_row});
+    let unknown = |u: &UnknownCharacter| {
+        json!({
+            "character": u.character, "count": u.used.count, "first_row": u.used.first_row, "part": u.used.source,
+        })
+    };
     json!({
         "source": source,
         "trainable": found.refusals.is_empty(),

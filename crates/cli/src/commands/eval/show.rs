@@ -78,7 +78,7 @@ pub fn lines(e: &Evaluated) -> String {
     e.judged.iter().map(|j| format!("{}\n", line(j))).collect()
 }
 
-fn line(Judged { row, outcome }: &Judged) -> Value {
+fn line(Judged { number: row, outcome, .. }: &Judged) -> Value {
     match outcome {
         Ok(Captioned { caption, references }) => json!({
             "row": row,
@@ -97,7 +97,7 @@ fn bad_line(row: usize, why: &BadSample) -> Value {
 }
 
 fn bad(e: &Evaluated) -> impl Iterator<Item = (usize, &BadSample)> {
-    e.judged.iter().filter_map(|j| Some((j.row, j.outcome.as_ref().err()?)))
+    e.judged.iter().filter_map(|j| Some((j.number, j.outcome.as_ref().err()?)))
 }
 
 /// Pictures captioned, and their references.

@@ -11,11 +11,9 @@ use std::path::{Path, PathBuf};
 
 use csv::ByteRecord;
 
-use super::caption::{BAD_ENCODING, clean_caption, no_text};
 use super::picture::Picture;
 use super::table::{Table, Wish};
-use super::{BadSample, Delimiter, Sample, Source, SourceError, TextOptions};
-use crate::image::Reject;
+use super::{BadSample, Delimiter, Sample, Source, SourceError, TextOptions, clean_caption};
 use crate::text::count;
 use index::{Entry, Index};
 
@@ -49,7 +47,7 @@ impl Csv {
     /// not an error here: it is a [`BadSample`] when its row is read.
     pub fn open(path: impl AsRef<Path>, options: &TextOptions) -> Result<Self, SourceError> {
         let path = path.as_ref().to_path_buf();
-        let table = Table::open(&path, options)?;
+        let table = Table::open(&path, options.delimiter, options.encoding)?;
         let image = Wish { given: options.image_col.as_deref(), usual: IMAGE, key: "data_config.image_col" };
         let caption = Wish::caption(options.caption_col.as_deref());
         let columns = Columns { image: table.column(&image)?, caption: table.column(&caption)? };
@@ -88,10 +86,7 @@ impl Csv {
             let column = self.table.name(self.columns.caption);
             return Err(self.bad(row, "empty_caption", format!("nothing in the column `{column}`")));
         }
-        match no_text(&caption) {
-            Some(found) => Err(self.bad(row, BAD_ENCODING, found)),
-            None => Ok(caption),
-        }
+        Ok(caption)
     }
 
     fn bad(&self, row: usize, reason: &'static str, detail: String) -> BadSample {
@@ -117,11 +112,10 @@ impl Source for Csv {
     fn read(&self, row: usize, size: usize) -> Result<Sample, BadSample> {
         let record = self.record(row)?;
         let caption = self.caption_of(row, &record)?;
-        let bad = |reject: Reject| self.bad(row, reject.reason, reject.detail.clone()).seen(&reject);
-        let picture = Picture::Base64(record[self.columns.image].into()).loaded().map_err(bad)?;
-        // The text is longer than the picture.
-        drop(record);
-        picture.sample(caption, size, &self.options.decode).map_err(bad)
+        let picture = Picture::Base64(record[self.columns.image].into());
+        picture
+            .sample(caption, size, &self.options.decode)
+            .map_err(|reject| self.bad(row, reject.reason, reject.detail.clone()).seen(&reject))
     }
 
     fn describe(&self) -> String {
@@ -132,10 +126,20 @@ impl Source for Csv {
     fn notes(&self) -> Vec<String> {
         let [image, caption] = [self.columns.image, self.columns.caption].map(|c| self.table.name(c));
         let chosen = self.options.image_col.is_none() || self.options.caption_col.is_none();
-        chosen
-            .then(|| format!("columns: `{image}` holds pictures, `{caption}` captions"))
-            .into_iter()
-            .collect()
+        let columns = chosen.then(|| format!("columns: `{image}` holds pictures, `{caption}` captions"));
+        let repeated = self.index.pictures.as_ref().map(|pictures| {
+            let different = pictures.iter().max().map_or(0, |last| *last as usize + 1);
+            format!(
+                "{} show {}: each row is a sample, and those of one picture stay on one side of a split",
+                count(self.len(), "row"),
+                count(different, "different picture")
+            )
+        });
+        columns.into_iter().chain(repeated).collect()
+    }
+
+    fn pictures(&self) -> Option<&[u32]> {
+        self.index.pictures.as_deref()
     }
 
     fn fingerprint(&self) -> u64 {

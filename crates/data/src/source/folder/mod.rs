@@ -7,7 +7,6 @@
 pub(super) mod beside;
 mod items;
 mod layout;
-mod lines;
 mod metadata;
 mod strays;
 pub(super) mod walk;
