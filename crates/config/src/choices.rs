@@ -62,6 +62,16 @@ choice! {
 }
 
 choice! {
+    /// What quotation marks in a table of text mean.
+    Quoting {
+        /// As in CSV.
+        Minimal = "minimal",
+        /// They stand for themselves.
+        None = "none",
+    }
+}
+
+choice! {
     /// Where pictures and captions come from.
     Dataset {
         /// Pictures drawn from a seed, with captions true of them. Needs no file.

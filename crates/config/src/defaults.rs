@@ -3,7 +3,7 @@
 
 use crate::choices::{
     AmpDtype, AmpResidual, Architecture, CaptionChoice, Dataset, Device, Loss, LrSchedule, Optimizer,
-    Padding, Pixels, Residual, Unknown,
+    Padding, Pixels, Quoting, Residual, Unknown,
 };
 use crate::types::{DataConfig, ModelConfig, TrainerConfig};
 
@@ -46,6 +46,7 @@ impl Default for DataConfig {
             image_col: None,
             caption_col: None,
             delimiter: None,
+            quoting: Quoting::Minimal,
             encoding: "utf-8".into(),
             caption_choice: CaptionChoice::First,
             train_split: "train".into(),

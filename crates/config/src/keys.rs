@@ -3,7 +3,7 @@
 
 use crate::choices::{
     Alpha, AmpDtype, AmpResidual, Architecture, CaptionChoice, Dataset, Device, Loss, LrSchedule, Optimizer,
-    Padding, Pixels, ProfilerMode, Residual, Unknown,
+    Padding, Pixels, ProfilerMode, Quoting, Residual, Unknown,
 };
 
 /// What a key may hold, besides `null` where [`Key::nullable`] says so.
@@ -22,6 +22,8 @@ pub enum Kind {
     Float(Interval),
     /// Text, not empty, without control characters.
     Text,
+    /// Text, not empty, of any characters: a tab is one as good as others.
+    AnyText,
     /// One of these words.
     Choice(&'static [&'static str]),
     /// The word `latest` or an epoch number.
@@ -175,7 +177,8 @@ pub const KEYS: &[Key] = &[
     text("data_config.revision", "Branch, tag or commit of a data set of the hub (dataset coco); null: main, as it was when first fetched.").or_null(),
     text("data_config.image_col", "Column with the picture; null: the usual names, such as image.").or_null(),
     text("data_config.caption_col", "Column with the caption; null: the usual names, caption before text.").or_null(),
-    text("data_config.delimiter", "What divides the fields of a text table: one character, or an escape such as \\t or \\x01; null: a tab for tsv, else a comma.").or_null(),
+    Key::new("data_config.delimiter", Kind::AnyText, "What divides the fields of a text table: one character, or an escape such as \\t or \\x01; null: a tab for tsv, else a comma.").or_null(),
+    word("data_config.quoting", Quoting::NAMES, "Quotation marks in a text table: minimal (as in CSV, a field may be put in them), or none (they stand for themselves, a line is a record)."),
     text("data_config.encoding", "Encoding of tables and caption files, by a name of the web or of Python: utf-8, utf-16le, windows-1252, latin-1, shift_jis, gbk and others."),
     word("data_config.caption_choice", CaptionChoice::NAMES, "Of several captions of a picture: the first, one at random in each epoch, or all (each is a sample)."),
     text("data_config.train_split", "Name of the split to train on, where a source has named splits."),

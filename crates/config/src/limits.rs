@@ -6,7 +6,7 @@ use std::path::{Component, Path};
 
 use ocelli_data::source::Encoding;
 
-use crate::choices::{Dataset, Padding};
+use crate::choices::{Dataset, Padding, Quoting};
 use crate::sizes;
 use crate::types::Config;
 
@@ -40,6 +40,7 @@ const CHECKS: &[Check] = &[
     (&["data_config.revision", "data_config.dataset"], revision),
     (&["data_config.delimiter"], |c| c.data.divider().err()),
     (&["data_config.delimiter", "data_config.dataset"], delimiter),
+    (&["data_config.quoting", "data_config.dataset"], quoting),
     (&["data_config.encoding"], |c| Encoding::named(&c.data.encoding).err()),
     (&["data_config.encoding", "data_config.dataset"], encoding),
     (&["data_config.val_split", "data_config.train_split", "data_config.dataset"], splits),
@@ -110,6 +111,13 @@ fn delimiter(config: &Config) -> Option<String> {
     (!table).then(|| {
         format!("delimiter is set, but dataset {} has no table of text: leave it null", data.dataset)
     })
+}
+
+fn quoting(config: &Config) -> Option<String> {
+    let (dataset, quoting) = (config.data.dataset, config.data.quoting);
+    let table = matches!(dataset, Dataset::Csv | Dataset::Tsv | Dataset::Folder);
+    (!table && quoting != Quoting::Minimal)
+        .then(|| format!("quoting is {quoting}, but dataset {dataset} has no table of text"))
 }
 
 fn encoding(config: &Config) -> Option<String> {

@@ -20,7 +20,7 @@ pub(crate) fn check(key: &Key, data: &Data) -> Result<Value, ProblemKind> {
         return Err(wrong(key, data));
     };
     match key.kind {
-        Kind::Text => check_text(key, text, *quoted, data),
+        Kind::Text | Kind::AnyText => check_text(key, text, *quoted, data),
         Kind::Choice(words) => choice(words, text, data),
         Kind::LatestOrEpoch if text == "latest" => Ok(text.clone().into()),
         _ if *quoted => Err(wrong(key, data)),
@@ -41,7 +41,7 @@ fn check_text(key: &Key, text: &str, quoted: bool, data: &Data) -> Result<Value,
         return Err(wrong(key, data));
     } else if text.is_empty() {
         "not empty"
-    } else if text.chars().any(char::is_control) {
+    } else if key.kind == Kind::Text && text.chars().any(char::is_control) {
         "without control characters such as line breaks"
     } else if text.chars().count() > MAX_TEXT {
         "at most 4096 characters long"
@@ -122,7 +122,7 @@ fn wrong(key: &Key, data: &Data) -> ProblemKind {
                 found += &format!("; write {word}");
             }
         }
-        (Kind::Text, Data::Scalar { .. }) if !data.is_null() => found += "; put it in quotes",
+        (Kind::Text | Kind::AnyText, Data::Scalar { .. }) if !data.is_null() => found += "; put it in quotes",
         (_, Data::Scalar { text, quoted: true }) if text.parse::<f64>().is_ok() => {
             found += "; take the quotes away";
         }
@@ -137,7 +137,7 @@ pub(crate) fn expected(key: &Key) -> String {
         Kind::Bool => "true or false".into(),
         Kind::Int { .. } => "an integer".into(),
         Kind::Float(_) => "a number".into(),
-        Kind::Text => "text".into(),
+        Kind::Text | Kind::AnyText => "text".into(),
         Kind::Choice(words) => list(words, "or"),
         Kind::LatestOrEpoch => "latest or an epoch number".to_owned(),
     };
@@ -161,7 +161,7 @@ pub(crate) fn allowed(kind: Kind) -> String {
             Interval::ZeroToOne => "between 0 and 1",
         }
         .into(),
-        Kind::Bool | Kind::Text => String::new(),
+        Kind::Bool | Kind::Text | Kind::AnyText => String::new(),
     }
 }
 

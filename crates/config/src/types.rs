@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use crate::choices::{
     Alpha, AmpDtype, AmpResidual, Architecture, CaptionChoice, Dataset, Device, Loss, LrSchedule, Optimizer,
-    Padding, Pixels, ProfilerMode, Residual, Unknown,
+    Padding, Pixels, ProfilerMode, Quoting, Residual, Unknown,
 };
 
 /// Everything one run depends on.
@@ -96,6 +96,8 @@ pub struct DataConfig {
     pub caption_col: Option<String>,
     /// What divides the fields of a text table; see [`DataConfig::divider`].
     pub delimiter: Option<String>,
+    /// What quotation marks in a text table mean.
+    pub quoting: Quoting,
     /// Encoding of tables and caption files.
     pub encoding: String,
     /// Which of several captions of a picture is learnt.

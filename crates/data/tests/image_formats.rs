@@ -1,9 +1,13 @@
 //! Every kind of PNG, WebP and GIF file against Pillow's pixels, laid on white and without alpha; EXIF in each
 //! format that has it; the smallest and the longest pictures. The fixtures come from `make_format_fixtures.py`.
 
+mod image_common;
+
+use std::io::Write as _;
 use std::path::PathBuf;
 
 use base64::Engine as _;
+use image_common::{find, mend_checksums, png_chunk, png_with};
 use ocelli_data::image::{DecodeOptions, Rgb, decode, resize};
 use serde_json::{Map, Value};
 
@@ -79,6 +83,65 @@ fn orientation_is_applied_in_every_format() {
             let stored = decode(&bytes, &as_stored).unwrap();
             assert_eq!(stored != upright, (2..=8).contains(&value), "o{value}.{ending}");
         }
+    }
+}
+
+/// As a number of 32 bits in EXIF, as text of ImageMagick's, or in XMP: Pillow applies each.
+#[test]
+fn orientation_is_found_wherever_it_is_written() {
+    let of = |bytes: &[u8]| decode(bytes, &DecodeOptions::default()).unwrap();
+    let upright = of(&read("o1.png"));
+    let zlib = |text: &[u8]| {
+        let mut packed = flate2::write::ZlibEncoder::new(Vec::new(), flate2::Compression::default());
+        packed.write_all(text).unwrap();
+        packed.finish().unwrap()
+    };
+    for value in 1..=8 {
+        let file = read(&format!("o{value}.png"));
+        let at = find(&file, b"eXIf") - 4;
+        let len = u32::from_be_bytes(file[at..at + 4].try_into().unwrap()) as usize;
+        let (exif, plain) = (&file[at + 8..at + 8 + len], [&file[..at], &file[at + 12 + len..]].concat());
+        let hex: String = [b"Exif\0\0", exif].concat().iter().map(|b| format!("{b:02x}")).collect();
+        let profile = format!("\nexif\n{:8}\n{}\n{}\n", hex.len() / 2, &hex[..20], &hex[20..]).into_bytes();
+        let xmp =
+            format!("<x:xmpmeta><rdf:Description tiff:Orientation=\"{value}\"/></x:xmpmeta>").into_bytes();
+        let (name, xml) = (b"Raw profile type exif\0", b"XML:com.adobe.xmp\0");
+        for (kind, body) in [
+            (b"tEXt", [&name[..], &profile].concat()),
+            (b"zTXt", [&name[..], b"\0", &zlib(&profile)].concat()),
+            (b"iTXt", [&name[..], b"\0\0en\0\0", &profile].concat()),
+            (b"iTXt", [&name[..], b"\x01\0\0\0", &zlib(&profile)].concat()),
+            (b"iTXt", [&xml[..], b"\0\0\0\0", &xmp].concat()),
+            (b"iTXt", [&xml[..], b"\x01\0\0\0", &zlib(&xmp)].concat()),
+        ] {
+            assert_eq!(
+                of(&png_with(&plain, &png_chunk(kind, &body))),
+                upright,
+                "{value} {}",
+                kind.escape_ascii()
+            );
+        }
+        let bomb = zlib(&[profile, vec![b'\n'; 2 << 20]].concat());
+        let ignored = png_with(&plain, &png_chunk(b"zTXt", &[&name[..], b"\0", &bomb].concat()));
+        assert_eq!(of(&ignored), of(&plain));
+    }
+}
+
+/// The pixels of a PNG file have a checksum of their own.
+#[test]
+fn a_wrong_checksum_of_pixels_is_damage() {
+    for name in ["rgb8.png", "rgb8_interlaced.png", "palette4_trns.png", "grey1.png", "animated.png"] {
+        let mut file = read(name);
+        let mut last = None;
+        let mut at = 8;
+        while at + 8 < file.len() {
+            let len = u32::from_be_bytes(file[at..at + 4].try_into().unwrap()) as usize;
+            last = if &file[at + 4..at + 8] == b"IDAT" { Some(at + 8 + len - 1) } else { last };
+            at += 12 + len;
+        }
+        file[last.unwrap()] ^= 1;
+        mend_checksums(&mut file);
+        assert_eq!(decode(&file, &DecodeOptions::default()).unwrap_err().reason, "corrupt", "{name}");
     }
 }
 

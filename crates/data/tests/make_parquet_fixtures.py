@@ -102,6 +102,10 @@ def main():
     nulls = pa.ListArray.from_arrays(pa.array([0, 20_000_000], pa.int32()), pa.nulls(20_000_000, pa.string()))
     write("hostile/null_bomb.parquet", pa.table({"image": images([0]), "caption": nulls}))
 
+    # A checksum for each page, and a page for each row.
+    write("checksums.parquet", table(range(6)), row_group_size=6, compression="none", use_dictionary=False,
+          data_page_size=1, write_batch_size=1, write_page_checksum=True)
+
     # Shards and splits.
     for split, first, n, of in (("train", 0, 7, 3), ("validation", 7, 2, 1), ("test", 9, 1, 1)):
         ids = np.array_split(np.arange(first, first + n), of)

@@ -194,7 +194,7 @@ fn files_that_are_no_csv_are_refused_by_name() {
         (b"\xff\xfeb\x006\x004\x00", "UTF-16"),
         (b"PK\x03\x04\x14\x00", "zip"),
         (b"PAR1\x15\x04", "parquet"),
-        (b"b64string_images,caption\n\x00\x00", "binary"),
+        (b"b64string_images,caption\n\0\0\0\0\0\0\0\0\0\0", "binary"),
     ] {
         let text = message(text);
         assert!(text.contains(wanted), "{text}, expected {wanted}");

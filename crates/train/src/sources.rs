@@ -3,13 +3,13 @@
 use crate::error::TrainError;
 use crate::report::{Event, Reporter};
 use crate::settings;
-use ocelli_config::{CaptionChoice, Config, Dataset};
+use ocelli_config::{self as config, CaptionChoice, Config, Dataset};
 use ocelli_data::hub::{self, Place, Told};
 use ocelli_data::source::csv::Csv;
 use ocelli_data::source::folder::Folder;
 use ocelli_data::source::parquet::{Parquet, ParquetOptions};
 use ocelli_data::source::shapes::{Shapes, Split};
-use ocelli_data::source::{Encoding, Source, SplitNames, TextOptions, first_captions};
+use ocelli_data::source::{Encoding, Quoting, Source, SplitNames, TextOptions, first_captions};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -133,6 +133,10 @@ fn text_options(c: &Config) -> Result<TextOptions, TrainError> {
         image_col: c.data.image_col.clone(),
         caption_col: c.data.caption_col.clone(),
         delimiter: c.data.divider().map_err(TrainError::Setting)?,
+        quoting: match c.data.quoting {
+            config::Quoting::Minimal => Quoting::Minimal,
+            config::Quoting::None => Quoting::None,
+        },
         encoding: Encoding::named(&c.data.encoding).map_err(TrainError::Setting)?,
         decode: settings::decoding(c),
     })

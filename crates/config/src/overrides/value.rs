@@ -10,6 +10,10 @@ const MAX_DEPTH: usize = 16;
 
 /// Reads the values from byte `start` on: one, or several with commas between.
 pub(super) fn parse(place: &Place, start: usize) -> Result<Vec<(String, Node)>, Fault> {
+    if &place.text[start..] == "\t" {
+        // What divides a table, as a shell writes it: `delimiter=$'\t'`.
+        return Ok(vec![("\t".into(), Node { data: Data::quoted("\t"), origin: place.origin(start) })]);
+    }
     let mut reader = Reader { place, text: &place.text, at: start };
     let mut values = Vec::new();
     loop {
@@ -183,6 +187,9 @@ impl Reader<'_> {
             return Err(self.fault("the interpolation is not closed: `}` is missing"));
         };
         let end = self.at + length + 1;
+        if self.text[self.at + 2..end].contains("${") {
+            return Err(self.unsupported("an interpolation within an interpolation is not supported"));
+        }
         text.push_str(&self.text[self.at..end]);
         self.at = end;
         Ok(())

@@ -6,13 +6,14 @@
 //! Invariants: the format is told from the bytes, never from a name; sizes are checked in the header before
 //! any pixel is allocated; a picture of which a part is missing is never handed out; no input makes
 //! [`decode`] panic. Each format has its own walk over the file's structure, which finds sizes, damage and a
-//! cut end; a decoder then sees the parts that the pixels depend on, and no others. So text, colour profiles
-//! and other frames cost neither time nor memory, whatever they would unpack to. Memory stays below about
+//! cut end; a decoder then sees the parts that the pixels depend on, and no others. So colour profiles,
+//! other frames and text (but for EXIF in it, up to 1 MiB) cost neither time nor memory, whatever they would unpack to. Memory stays below about
 //! 24 bytes for a pixel of [`DecodeOptions::max_pixels`] and four times the file's length.
 
 mod channels;
 mod gif;
 mod jpeg;
+mod orientation;
 mod png;
 mod reject;
 mod resize;
@@ -26,6 +27,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use ::image::metadata::Orientation;
 use ::image::{DynamicImage, RgbImage};
 
+use orientation::Metadata;
 pub use reject::{REASONS, Reject, TOO_MANY_PIXELS};
 pub use resize::resize;
 use sniff::{Format, sniff};
@@ -62,7 +64,7 @@ pub struct DecodeOptions {
     pub max_pixels: u64,
     /// What becomes of transparency.
     pub alpha: AlphaMode,
-    /// Whether the EXIF orientation is applied.
+    /// Whether the orientation that EXIF, or else XMP, names is applied.
     pub exif: bool,
 }
 
@@ -113,11 +115,9 @@ fn check_size(width: u32, height: u32, opts: &DecodeOptions) -> Result<(), Rejec
     Ok(())
 }
 
-/// Turns a picture upright. `exif` is a TIFF block, by some writers with the head that it has in JPEG; a
-/// nonsense orientation means upright already.
-fn upright(picture: Rgb, exif: Option<&[u8]>) -> Result<Rgb, Reject> {
-    let block = exif.map(|block| block.strip_prefix(b"Exif\0\0").unwrap_or(block));
-    let orientation = block.and_then(Orientation::from_exif_chunk).unwrap_or(Orientation::NoTransforms);
+/// Turns a picture upright, if the options say so.
+fn upright(picture: Rgb, metadata: Metadata<'_>, opts: &DecodeOptions) -> Result<Rgb, Reject> {
+    let orientation = if opts.exif { orientation::of(metadata) } else { Orientation::NoTransforms };
     if orientation == Orientation::NoTransforms {
         return Ok(picture);
     }

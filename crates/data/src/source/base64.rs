@@ -3,6 +3,7 @@
 //!
 //! Invariant: no character is dropped in silence, except white space and the padding at the end.
 
+use super::name::is_address;
 use crate::text::count;
 use base64::Engine as _;
 use base64::alphabet::STANDARD;
@@ -17,15 +18,19 @@ const ENGINE: GeneralPurpose = GeneralPurpose::new(
         .with_decode_allow_trailing_bits(true),
 );
 
-/// Decodes `text`; the error says what was found and where.
+/// Characters decoded at a time: whole fours.
+const CHUNK: usize = 4096;
+
+/// Decodes `text`; the error says what was found and where. Takes no memory but for what comes out.
 pub(crate) fn decode(text: &[u8]) -> Result<Vec<u8>, String> {
     let start = data_uri(text)?;
-    let mut clean = Vec::with_capacity(text.len() - start);
+    let mut out = Vec::with_capacity((text.len() - start) / 4 * 3 + 3);
+    let (mut chunk, mut characters) = (Vec::with_capacity(CHUNK), 0);
     for (at, &byte) in text.iter().enumerate().skip(start) {
         match byte {
-            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'+' | b'/' => clean.push(byte),
-            b'-' => clean.push(b'+'),
-            b'_' => clean.push(b'/'),
+            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'+' | b'/' => chunk.push(byte),
+            b'-' => chunk.push(b'+'),
+            b'_' => chunk.push(b'/'),
             b' ' | b'\t' | b'\r' | b'\n' => {}
             b'=' if is_padding(&text[at..]) => break,
             _ => {
@@ -33,27 +38,36 @@ pub(crate) fn decode(text: &[u8]) -> Result<Vec<u8>, String> {
                 return Err(format!("no base64 at character {}: `{}`", at + 1, found.escape_ascii()));
             }
         }
+        if chunk.len() == CHUNK {
+            ENGINE.decode_vec(&chunk, &mut out).map_err(|e| e.to_string())?;
+            characters += CHUNK;
+            chunk.clear();
+        }
     }
-    if clean.len() % 4 == 1 {
-        return Err(format!(
-            "{} cannot be base64: one is missing or too many",
-            count(clean.len(), "character")
-        ));
+    if chunk.len() % 4 == 1 {
+        let characters = count(characters + chunk.len(), "character");
+        return Err(format!("{characters} cannot be base64: one is missing or too many"));
     }
-    ENGINE.decode(&clean).map_err(|e| e.to_string())
+    ENGINE.decode_vec(&chunk, &mut out).map_err(|e| e.to_string())?;
+    Ok(out)
 }
 
 /// Endings of picture files.
 const ENDINGS: [&str; 10] =
     [".jpg", ".jpeg", ".jpe", ".png", ".webp", ".gif", ".bmp", ".tif", ".tiff", ".avif"];
 
-/// True if `text` is the name of a picture file, or an address of one, where base64 should be.
+/// True if `text` is the name of a picture file, or the address of one, where base64 should be.
 pub(crate) fn names_a_file(text: &[u8]) -> bool {
     // A longer field is data.
     let Some(text) = std::str::from_utf8(text).ok().filter(|t| t.len() <= 4096) else { return false };
     // An address may go on: `photo.jpg?size=large`.
     let name = text.trim().split(['?', '#']).next().unwrap_or_default().to_ascii_lowercase();
     ENDINGS.iter().any(|ending| name.ends_with(ending))
+}
+
+/// The address that `text` is, where base64 should be.
+pub(crate) fn address(text: &[u8]) -> Option<&str> {
+    std::str::from_utf8(text).ok().filter(|text| text.len() <= 4096 && is_address(text))
 }
 
 /// One or two `=`, and nothing behind them but white space.
@@ -91,6 +105,12 @@ mod tests {
             assert_eq!(decode(text.as_bytes()).as_deref(), Ok(&b"\xfb\xff\xfe!"[..]), "{text:?}");
         }
         assert_eq!(decode(b""), Ok(vec![]));
+        for len in [3070, 3071, 3072, 3073, 9999] {
+            let bytes: Vec<u8> = (0..len).map(|i| (i * 7 + i / 256) as u8).collect();
+            let text = base64::engine::general_purpose::STANDARD.encode(&bytes);
+            assert_eq!(decode(text.as_bytes()), Ok(bytes), "{len}");
+            assert!(decode(format!("{}A", &text[..text.len() / 4 * 4 - 4]).as_bytes()).is_err(), "{len}");
+        }
     }
 
     #[test]

@@ -17,6 +17,15 @@ pub fn clean_caption(raw: &str) -> String {
     out
 }
 
+/// The reason of a row whose caption is no text.
+pub(crate) const BAD_ENCODING: &str = "bad_encoding";
+
+/// What makes a caption no text although it is well-formed: a byte 0.
+pub(crate) fn no_text(caption: &str) -> Option<String> {
+    let at = caption.find('\0')?;
+    Some(format!("the caption is no text: it has a byte 0 (behind {at} others)"))
+}
+
 /// Line ends and tabs, of which a caption keeps only a space.
 fn breaks_line(c: char) -> bool {
     matches!(c, '\t' | '\n' | '\u{b}' | '\u{c}' | '\r' | '\u{85}' | '\u{2028}' | '\u{2029}')

@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use super::clean_caption;
+use super::caption::{BAD_ENCODING, clean_caption, no_text};
 use super::fingerprint::Fingerprint;
 use crate::text::count;
 
@@ -94,6 +94,12 @@ impl Captions {
     }
 
     fn row(&mut self, text: &str) {
+        let text = if let Some(found) = no_text(text) {
+            self.bad.insert(self.rows(), (BAD_ENCODING, found));
+            ""
+        } else {
+            text
+        };
         self.text.push_str(text);
         self.ends.push(self.text.len());
         self.chars.push(u32::try_from(text.chars().count()).unwrap_or(u32::MAX));
@@ -163,11 +169,12 @@ mod tests {
         all.push([""]);
         all.push_bad("bad_encoding", "x".into());
         all.push(["caf\u{e9}"]);
-        assert_eq!((all.rows(), all.groups.pictures()), (5, 4));
+        all.push(["a\0b"]);
+        assert_eq!((all.rows(), all.groups.pictures()), (6, 5));
         assert_eq!([0, 1, 4].map(|row| all.get(row).unwrap()), ["a b", "c", "caf\u{e9}"]);
         assert_eq!(
-            [2, 3, 9].map(|row| all.get(row).unwrap_err().0),
-            ["empty_caption", "bad_encoding", "read_error"]
+            [2, 3, 5, 9].map(|row| all.get(row).unwrap_err().0),
+            ["empty_caption", "bad_encoding", "bad_encoding", "read_error"]
         );
         assert_eq!([0, 2, 4, 9].map(|row| all.chars(row)), [3, 0, 4, 0]);
         assert_eq!([0, 1, 2, 4].map(|row| all.picture_of(row)), [0, 0, 1, 3]);

@@ -36,9 +36,10 @@ pub use error::SourceError;
 pub use first::first_captions;
 pub use folder::without_captions;
 pub use groups::Groups;
-pub use options::TextOptions;
+pub use options::{Quoting, TextOptions};
 pub use picture::MAX_FILE_BYTES;
 pub use splits::SplitNames;
+pub(crate) use standin::stand_in;
 pub use standin::{begins_as_picture, holds_parquet};
 
 /// One picture and its caption, as the model will see them.
@@ -57,12 +58,15 @@ pub struct Sample {
 /// The reason of a [`BadSample`] that has the name of a picture where the picture itself is wanted.
 pub const FILE_NAME: &str = "file_name";
 
+/// The reason of a [`BadSample`] that has an address where the picture, or the name of its file, is wanted.
+pub(crate) const WEB_ADDRESS: &str = "web_address";
+
 /// Why a row cannot be used. `reason` is a stable, machine-readable word such as `truncated`.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[error("{place}: {reason}: {detail}")]
 pub struct BadSample {
     /// A stable word: `empty_file`, `not_an_image`, `truncated`, `corrupt`, `too_many_pixels`,
-    /// `bad_base64`, [`FILE_NAME`], `empty_caption`, `empty_image`, `missing_file`, `outside_folder`, `read_error`, ...
+    /// `bad_base64`, [`FILE_NAME`], `empty_caption`, `empty_image`, `missing_file`, `web_address`, `outside_folder`, `read_error`, ...
     pub reason: &'static str,
     /// What was found, for a person.
     pub detail: String,

@@ -43,6 +43,25 @@ impl Root {
     }
 }
 
+/// True if `text` is an address (`https://...`, `s3://...`), not the name of a file.
+pub(crate) fn is_address(text: &str) -> bool {
+    let scheme = text.trim_start().split_once("://").map_or("", |(scheme, _)| scheme);
+    let plain = |c: char| c.is_ascii_alphanumeric() || "+.-".contains(c);
+    scheme.len() > 1 && scheme.len() < 16 && !scheme.eq_ignore_ascii_case("file") && scheme.chars().all(plain)
+}
+
+/// What to do about an address in the place of a picture, for a message.
+pub(crate) fn not_fetched(address: &str) -> String {
+    let shown = match address.char_indices().nth(200) {
+        Some((end, _)) => &address[..end],
+        None => address,
+    };
+    format!(
+        "`{}` is an address, and addresses are not fetched: download the pictures first, and name their files",
+        shown.trim()
+    )
+}
+
 /// What to do about a name that leads out of `folder`, for a message.
 pub(crate) fn leads_out(name: &Path, folder: &Path) -> String {
     format!(
@@ -100,6 +119,18 @@ mod tests {
         ] {
             assert!(matches!(name(raw), Name::Outside(_)), "{raw:?}");
         }
+    }
+
+    #[test]
+    fn addresses_are_no_names() {
+        for text in ["https://example.com/0.jpg", " HTTP://x/y", "s3://bucket/a.png", "hf://datasets/a/b.jpg"]
+        {
+            assert!(is_address(text), "{text}");
+        }
+        for text in ["a.jpg", "c://x.jpg", "a b://x", "/a/b.jpg", "file:///a/b.jpg", "", "://"] {
+            assert!(!is_address(text), "{text}");
+        }
+        assert!(not_fetched(&"https://\u{e9}".repeat(99)).contains("not fetched"));
     }
 
     #[test]

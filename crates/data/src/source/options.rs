@@ -4,6 +4,16 @@ use super::delimiter::Delimiter;
 use super::encoding::Encoding;
 use crate::image::DecodeOptions;
 
+/// What quotation marks in a table mean.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Quoting {
+    /// As in CSV: a field that begins with one goes to the next single one, whatever is between.
+    #[default]
+    Minimal,
+    /// They stand for themselves; each line is a record.
+    None,
+}
+
 /// Columns, dialect and encoding, and how pictures are decoded.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TextOptions {
@@ -14,7 +24,9 @@ pub struct TextOptions {
     pub caption_col: Option<String>,
     /// What stands between the fields of a table.
     pub delimiter: Delimiter,
-    /// The encoding of tables and of `.txt` files.
+    /// What quotation marks in a table mean.
+    pub quoting: Quoting,
+    /// The encoding of tables, lines of JSON and `.txt` files.
     pub encoding: Encoding,
     /// How pictures are decoded.
     pub decode: DecodeOptions,
@@ -26,6 +38,7 @@ impl Default for TextOptions {
             image_col: None,
             caption_col: None,
             delimiter: Delimiter::COMMA,
+            quoting: Quoting::Minimal,
             encoding: Encoding::UTF_8,
             decode: DecodeOptions::default(),
         }

@@ -5,7 +5,8 @@ use std::fs::File;
 use std::io::{ErrorKind, Read};
 use std::path::{Path, PathBuf};
 
-use super::{FILE_NAME, Sample, base64};
+use super::name::not_fetched;
+use super::{FILE_NAME, Sample, WEB_ADDRESS, base64};
 use crate::image::{DecodeOptions, Reject, decode, resize};
 
 /// Files with more bytes are no pictures: they are not read into memory.
@@ -38,6 +39,11 @@ impl Picture<'_> {
         Ok(Sample { pixels, caption, original, warnings: picture.warnings })
     }
 
+    /// The picture's file in memory, for what held it to be let go.
+    pub(crate) fn loaded(self) -> Result<Picture<'static>, Reject> {
+        Ok(Picture::Bytes(self.bytes()?.into_owned().into()))
+    }
+
     fn bytes(&self) -> Result<Cow<'_, [u8]>, Reject> {
         match self {
             Self::Base64(text) if text.trim_ascii().is_empty() => {
@@ -53,6 +59,9 @@ impl Picture<'_> {
 }
 
 fn no_base64(text: &[u8], detail: String) -> Reject {
+    if let Some(address) = base64::address(text) {
+        return reject(WEB_ADDRESS, not_fetched(address));
+    }
     if base64::names_a_file(text) {
         let name = String::from_utf8_lossy(text.trim_ascii());
         return reject(FILE_NAME, format!("`{name}` names a file, where base64 is wanted"));

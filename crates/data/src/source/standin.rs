@@ -12,8 +12,8 @@ use super::{SourceError, positioned, unmarked};
 pub(crate) enum Wanted {
     /// A table of text in this encoding.
     Table(Encoding),
-    /// Lines of JSON.
-    Lines,
+    /// Lines of JSON in this encoding.
+    Lines(Encoding),
     /// A parquet file.
     Parquet,
 }
@@ -22,7 +22,7 @@ impl Wanted {
     fn name(self) -> &'static str {
         match self {
             Self::Table(_) => "CSV",
-            Self::Lines => "lines of JSON",
+            Self::Lines(_) => "lines of JSON",
             Self::Parquet => "parquet",
         }
     }
@@ -41,6 +41,9 @@ const SIGNATURES: [(&[u8], &str); 10] = [
     (b"ARROW1", "is an Arrow file: save it as parquet"),
     (b"\xff\xff\xff\xff", "is an Arrow stream: save it as parquet"),
 ];
+
+/// So many zeros may stand in the first bytes of a text.
+const FEW_ZEROS: usize = 8;
 
 const PICTURES: [(&[u8], &str); 4] =
     [(b"\x89PNG", "PNG"), (b"\xff\xd8\xff", "JPEG"), (b"GIF8", "GIF"), (b"RIFF", "WebP")];
@@ -90,6 +93,27 @@ pub fn holds_parquet(folder: &Path) -> bool {
     walk.map(walkdir::DirEntry::into_path).any(|p| p.extension().is_some_and(|e| e == "parquet"))
 }
 
+/// What a file that should be plain text, of any contents, is instead.
+pub(crate) fn stand_in(bytes: &[u8]) -> Option<String> {
+    let head = &bytes[..bytes.len().min(512)];
+    let known =
+        SIGNATURES.iter().find(|(start, _)| head.starts_with(start)).map(|(_, found)| (*found).into());
+    let picture = PICTURES.iter().find(|(start, _)| head.starts_with(start));
+    known
+        .or_else(|| picture.map(|(_, kind)| format!("is a {kind} picture, not text")))
+        .or_else(|| head.starts_with(b"PAR1").then(|| "is a parquet file, not text".into()))
+        .or_else(|| web_page(head.strip_prefix(b"\xef\xbb\xbf").unwrap_or(head), "text"))
+}
+
+/// What a web page is, where `wanted` should be.
+fn web_page(head: &[u8], wanted: &str) -> Option<String> {
+    let text = head.trim_ascii_start();
+    let lower = text[..text.len().min(15)].to_ascii_lowercase();
+    let page = [&b"<!doctype"[..], b"<html", b"<?xml"].iter().any(|start| lower.starts_with(start));
+    let shown = text[..text.len().min(60)].escape_ascii();
+    page.then(|| format!("is a web page, not {wanted} (a failed download?): `{shown}`"))
+}
+
 /// True if a file that begins with `head` is one of the pictures that are read.
 pub fn begins_as_picture(head: &[u8]) -> bool {
     PICTURES.iter().any(|(bytes, _)| head.starts_with(bytes))
@@ -115,9 +139,8 @@ fn what(head: &[u8], wanted: Wanted) -> Option<String> {
         ));
     }
     let shown = text[..text.len().min(60)].escape_ascii();
-    let lower = text[..text.len().min(15)].to_ascii_lowercase();
-    if lower.starts_with(b"<!doctype") || lower.starts_with(b"<html") || lower.starts_with(b"<?xml") {
-        return Some(format!("is a web page, not {} (a failed download?): `{shown}`", wanted.name()));
+    if let Some(found) = web_page(text, wanted.name()) {
+        return Some(found);
     }
     let json = text.starts_with(b"{") || text.starts_with(b"[");
     match wanted {
@@ -128,9 +151,11 @@ fn what(head: &[u8], wanted: Wanted) -> Option<String> {
         Wanted::Table(_) if json => {
             Some(format!("is JSON, not CSV (an error answer in place of a download?): `{shown}`"))
         }
-        Wanted::Lines if !json => Some(format!("is not lines of JSON: it begins `{shown}`")),
-        Wanted::Table(encoding) => no_text(head, encoding, true),
-        Wanted::Lines => no_text(head, Encoding::UTF_8, false),
+        Wanted::Table(encoding) => no_text(head, encoding),
+        Wanted::Lines(encoding) => no_text(head, encoding).or_else(|| {
+            let plain = encoding.inner().is_ascii_compatible();
+            (plain && !json).then(|| format!("is not lines of JSON: it begins `{shown}`"))
+        }),
     }
 }
 
@@ -151,22 +176,22 @@ fn no_parquet(text: &[u8], json: bool) -> String {
     }
 }
 
-/// What cannot be text in the encoding. A table's can be set.
-fn no_text(head: &[u8], encoding: Encoding, table: bool) -> Option<String> {
+/// What cannot be text in the encoding.
+fn no_text(head: &[u8], encoding: Encoding) -> Option<String> {
     let wide = unmarked::wide(head);
     if let Some(wide) = wide.filter(|wide| !encoding.name().eq_ignore_ascii_case(wide)) {
         let marked = encoding_rs::Encoding::for_bom(head).is_some() && wide.starts_with("utf-16");
-        return match (table, marked && encoding.is_utf_16()) {
+        if marked && encoding.is_utf_16() {
             // The mark names the byte order.
-            (true, true) => None,
-            (true, false) if encoding == Encoding::UTF_8 => Some(unmarked::advice(wide)),
-            (true, false) => Some(format!(
-                "is not {} (data_config.encoding): it {}",
-                encoding.name(),
-                unmarked::advice(wide)
-            )),
-            (false, _) => Some(format!("seems to be {}: save it as UTF-8", wide.to_ascii_uppercase())),
-        };
+            return None;
+        }
+        let (name, advice) = (encoding.name(), unmarked::advice(wide));
+        let known = encoding == Encoding::UTF_8;
+        return Some(if known {
+            advice
+        } else {
+            format!("is not {name} (data_config.encoding): it {advice}")
+        });
     }
     if head.starts_with(b"\xef\xbb\xbf") && encoding != Encoding::UTF_8 {
         let own = encoding.name();
@@ -174,8 +199,10 @@ fn no_text(head: &[u8], encoding: Encoding, table: bool) -> Option<String> {
             "begins with the mark of UTF-8, and data_config.encoding is {own}: set it to utf-8"
         ));
     }
-    let binary = encoding.inner().is_ascii_compatible() && head.contains(&0);
-    binary.then(|| "is binary, not text: there is a byte 0 near its start".into())
+    // A few are damaged rows, wherever they stand.
+    let zeros = head.iter().filter(|b| **b == 0).count();
+    let binary = encoding.inner().is_ascii_compatible() && zeros > FEW_ZEROS;
+    binary.then(|| format!("is binary, not text: {zeros} of its first {} bytes are 0", head.len()))
 }
 
 /// The source that reads a file, as an advice to set it; empty if there is none.

@@ -84,6 +84,14 @@ pub enum TokenizerError {
         /// What the system said.
         source: std::io::Error,
     },
+    /// Another file stands in the vocabulary's place.
+    #[error("{place}: {found}; a vocabulary is wanted, one character a line")]
+    StandIn {
+        /// The file.
+        place: String,
+        /// What it is, and what to do.
+        found: String,
+    },
     /// The file holds more than every Unicode character would need.
     #[error("{}: {bytes} bytes are too many for a vocabulary of characters; is it another file?", path.display())]
     TooLarge {

@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use std::path::Path;
 
 use super::TokenizerError;
+use crate::source::stand_in;
 
 /// More than every Unicode character on a line of its own, ended by CRLF.
 const MAX_BYTES: u64 = 8 << 20;
@@ -23,7 +24,11 @@ pub(super) fn read(path: &Path) -> Result<Vec<char>, TokenizerError> {
     if bytes > MAX_BYTES {
         return Err(TokenizerError::TooLarge { path: path.to_owned(), bytes });
     }
-    parse(&std::fs::read(path).map_err(failed)?, &path.display().to_string())
+    let (bytes, place) = (std::fs::read(path).map_err(failed)?, path.display().to_string());
+    parse(&bytes, &place).map_err(|wrong| match stand_in(&bytes) {
+        Some(found) => TokenizerError::StandIn { place, found },
+        None => wrong,
+    })
 }
 
 /// The characters of the file content `bytes`; `place` names it in errors.
@@ -122,6 +127,24 @@ mod tests {
         assert!(error(b"").contains("no characters"));
         assert!(error(b"\n").contains("line 1: empty"));
         assert!(error(b"a\n\xff\n").contains("not UTF-8 from byte 2"));
+    }
+
+    #[test]
+    fn what_stands_in_for_a_vocabulary_is_named() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("vocab.txt");
+        for (bytes, wanted) in [
+            (&b"version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 5\n"[..], "git lfs pull"),
+            (b"\xef\xbb\xbf\n<!DOCTYPE html><html>", "is a web page"),
+            (b"\x1f\x8b\x08", "gzip"),
+            (b"\x89PNG\r\n", "is a PNG picture"),
+        ] {
+            std::fs::write(&path, bytes).unwrap();
+            let error = read(&path).unwrap_err().to_string();
+            assert!(error.contains("vocab.txt") && error.contains(wanted), "{error}");
+        }
+        std::fs::write(&path, "BZh").unwrap();
+        assert_eq!(read(&path).unwrap(), ['B', 'Z', 'h']);
     }
 
     #[test]

@@ -7,14 +7,15 @@ use super::bits::Stop;
 use super::frame::Frame;
 use super::huffman::{Class, Table};
 use super::scan::{Broken, Header, Part, Tables, next_marker, read_scan};
+use crate::image::orientation::{EXIF_HEAD, Metadata, XMP_HEAD};
 use crate::image::{DecodeOptions, Reject, zero_fill};
 
 /// What a whole file holds.
 pub(super) struct Found<'a> {
     pub(super) width: u32,
     pub(super) height: u32,
-    /// The TIFF block of the first EXIF segment.
-    pub(super) exif: Option<&'a [u8]>,
+    /// The first EXIF segment, and the first of XMP.
+    pub(super) metadata: Metadata<'a>,
     /// The byte behind the end marker, if the file has one.
     pub(super) end: Option<usize>,
     /// Bytes between segments that belong to none, in order.
@@ -37,7 +38,7 @@ pub(super) fn inspect<'a>(bytes: &'a [u8], opts: &DecodeOptions) -> Result<Found
         tables: Tables::default(),
         interval: 0,
         scans: 0,
-        exif: None,
+        metadata: Metadata::default(),
         gaps: Vec::new(),
     };
     let end = walk.run()?;
@@ -45,7 +46,7 @@ pub(super) fn inspect<'a>(bytes: &'a [u8], opts: &DecodeOptions) -> Result<Found
         return Err(Reject::corrupt("there is no picture between the start and the end marker"));
     };
     let (width, height) = (frame.width as u32, frame.height as u32);
-    Ok(Found { width, height, exif: walk.exif, end, gaps: walk.gaps })
+    Ok(Found { width, height, metadata: walk.metadata, end, gaps: walk.gaps })
 }
 
 /// Drops zeros at the end, which are valid codes.
@@ -64,7 +65,7 @@ struct Walk<'a, 'o> {
     /// Coded units between restart markers; 0 for none.
     interval: usize,
     scans: usize,
-    exif: Option<&'a [u8]>,
+    metadata: Metadata<'a>,
     gaps: Vec<Range<usize>>,
 }
 
@@ -123,7 +124,11 @@ impl<'a> Walk<'a, '_> {
                 [a, b] => self.interval = usize::from(u16::from_be_bytes([*a, *b])),
                 _ => return Err(Reject::corrupt("the restart interval has a wrong length")),
             },
-            0xe1 if self.exif.is_none() => self.exif = body.strip_prefix(b"Exif\0\0"),
+            0xe1 => {
+                let Metadata { exif, xmp } = &mut self.metadata;
+                *exif = exif.or(body.strip_prefix(EXIF_HEAD));
+                *xmp = xmp.or(body.strip_prefix(XMP_HEAD));
+            }
             _ => {}
         }
         Ok(at)

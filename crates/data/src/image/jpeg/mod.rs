@@ -27,7 +27,7 @@ pub(super) fn decode(bytes: &[u8], opts: &DecodeOptions) -> Result<Rgb, Reject> 
     let pixels = pixels(&as_read(bytes, &found), &found)?;
     let warnings = Warnings { no_end_marker: found.end.is_none(), animated: false };
     let picture = Rgb { width: found.width, height: found.height, pixels, warnings };
-    upright(picture, found.exif.filter(|_| opts.exif))
+    upright(picture, found.metadata, opts)
 }
 
 /// The file as the walk has read it: without what stands between segments or behind the end (a second picture,

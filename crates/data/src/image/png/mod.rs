@@ -9,6 +9,7 @@
 //! the default image; Pillow is followed, which the published recipe reads its pictures with.
 
 mod pieces;
+mod text;
 mod walk;
 
 use std::io::ErrorKind;
@@ -16,7 +17,7 @@ use std::io::ErrorKind;
 use png::{BitDepth, ColorType, Decoder, DecodingError, Limits, Transformations};
 
 use super::channels::{Channels, to_rgb};
-use super::{AlphaMode, DecodeOptions, Reject, Rgb, Warnings, check_size, upright};
+use super::{AlphaMode, DecodeOptions, Metadata, Reject, Rgb, Warnings, check_size, upright};
 use pieces::Pieces;
 use walk::walk;
 
@@ -51,7 +52,10 @@ pub(super) fn decode(bytes: &[u8], opts: &DecodeOptions) -> Result<Rgb, Reject> 
     };
     let animated = chunks.animation && chunks.frames + usize::from(!chunks.default_is_frame) > 1;
     let warnings = Warnings { no_end_marker: !chunks.ended, animated };
-    upright(Rgb { width, height, pixels, warnings }, chunks.exif.filter(|_| opts.exif))
+    let picture = Rgb { width, height, pixels, warnings };
+    let profile = if chunks.exif.is_none() && opts.exif { chunks.texts.exif() } else { None };
+    let xmp = if opts.exif { chunks.texts.xmp() } else { None };
+    upright(picture, Metadata { exif: chunks.exif.or(profile.as_deref()), xmp: xmp.as_deref() }, opts)
 }
 
 /// Width and height from the first chunk, which must be IHDR.
@@ -75,10 +79,13 @@ fn pixels(chunks: &[&[u8]], end: &[u8], mode: AlphaMode) -> Result<Vec<u8>, Deco
     let width = chunks.first().and_then(|header| header.get(8..12)).map_or(0, be32) as usize;
     let limits = Limits { bytes: width * ROW_BYTES + SIDE_BYTES };
     let file = [&[SIGNATURE], chunks, &[end]].concat();
-    let mut decoder = Decoder::new_with_limits(Pieces::new(file), limits);
+    let mut options = png::DecodeOptions::default();
+    // The walk has checked those of the chunks; this one is of the pixels.
+    options.set_ignore_crc(true);
+    options.set_ignore_adler32(false);
+    let mut decoder = Decoder::new_with_options(Pieces::new(file), options);
+    decoder.set_limits(limits);
     decoder.set_transformations(Transformations::EXPAND);
-    // The walk has checked them.
-    decoder.ignore_checksums(true);
     let mut reader = decoder.read_info()?;
     let mut samples = vec![0; reader.output_buffer_size().ok_or(DecodingError::LimitsExceeded)?];
     let info = reader.next_frame(&mut samples)?;

@@ -1,5 +1,6 @@
 //! The chunks of a PNG file: lengths, checksums, and which of them the pixels depend on.
 
+use super::text::Texts;
 use super::{SIGNATURE, be32};
 use crate::image::{Reject, zero_fill};
 
@@ -9,6 +10,7 @@ pub(super) struct Chunks<'a> {
     /// The chunks that the pixels depend on, without the end.
     pub(super) needed: Vec<&'a [u8]>,
     pub(super) exif: Option<&'a [u8]>,
+    pub(super) texts: Texts<'a>,
     /// Frames of an animation, without the default image if that stands outside of it.
     pub(super) frames: usize,
     /// Whether there is an animation, and whether the default image is a part of it.
@@ -78,6 +80,7 @@ impl<'a> Chunks<'a> {
                 self.default_is_frame |= !self.data;
             }
             b"eXIf" if intact => self.exif = Some(&chunk[8..chunk.len() - 4]),
+            b"tEXt" | b"zTXt" | b"iTXt" if intact => self.texts.take(kind, &chunk[8..chunk.len() - 4]),
             b"IEND" => self.ended = true,
             _ => {}
         }

@@ -33,7 +33,7 @@ pub(super) fn decode(bytes: &[u8], opts: &DecodeOptions) -> Result<Rgb, Reject> 
         on_canvas(found.canvas, frame, &pixels, opts.alpha)
     };
     let warnings = Warnings { no_end_marker: false, animated: found.frames > 1 };
-    upright(Rgb { width, height, pixels, warnings }, found.exif.filter(|_| opts.exif))
+    upright(Rgb { width, height, pixels, warnings }, found.metadata, opts)
 }
 
 /// The decoder's part: 3 bytes a pixel, or 4 with alpha, and whether there is alpha.

@@ -1,7 +1,7 @@
 //! The structure of a WebP file: chunks, canvas, frames. Finds sizes, the first frame, how many there are, and
 //! whether the file is whole; nothing is unpacked.
 
-use crate::image::{DecodeOptions, Reject, check_size, zero_fill};
+use crate::image::{DecodeOptions, Metadata, Reject, check_size, zero_fill};
 
 /// One picture of the file.
 pub(super) struct Frame<'a> {
@@ -24,7 +24,7 @@ pub(super) struct Found<'a> {
     pub(super) canvas: (u32, u32),
     pub(super) frame: Frame<'a>,
     pub(super) frames: usize,
-    pub(super) exif: Option<&'a [u8]>,
+    pub(super) metadata: Metadata<'a>,
 }
 
 /// Chunks of the file or of a frame: tag and body.
@@ -65,7 +65,7 @@ pub(super) fn walk<'a>(bytes: &'a [u8], opts: &DecodeOptions) -> Result<Found<'a
     let end = 8usize.saturating_add(le(&bytes[4..]) as usize);
     let inside = &bytes[12..end.clamp(12, bytes.len())];
     let lacking = end.saturating_sub(bytes.len());
-    let (mut frame, mut exif, mut frames) = (None, None, 0);
+    let (mut frame, mut metadata, mut frames) = (None, Metadata::default(), 0);
     let mut parts = Parts::default();
     for chunk in (Chunks { rest: inside, lacking }) {
         let (tag, body) = chunk?;
@@ -76,7 +76,8 @@ pub(super) fn walk<'a>(bytes: &'a [u8], opts: &DecodeOptions) -> Result<Found<'a
                 }
                 frames += 1;
             }
-            b"EXIF" => exif = Some(body),
+            b"EXIF" => metadata.exif = Some(body),
+            b"XMP " => metadata.xmp = Some(body),
             b"\0\0\0\0" => {
                 let from = zero_fill(bytes);
                 return Err(Reject::truncated(format!("the file is filled with zeros from byte {from} on")));
@@ -92,7 +93,7 @@ pub(super) fn walk<'a>(bytes: &'a [u8], opts: &DecodeOptions) -> Result<Found<'a
         Some(frame) => frame,
         None => parts.frame((0, 0), canvas)?,
     };
-    Ok(Found { canvas, frame, frames, exif })
+    Ok(Found { canvas, frame, frames, metadata })
 }
 
 /// Width and height of the whole, from the first chunk.

@@ -5,9 +5,10 @@ use std::path::Path;
 
 use super::Columns;
 use super::paths::Names;
+use crate::source::SourceError;
+use crate::source::caption::{clean_caption, no_text};
 use crate::source::fingerprint::Fingerprint;
-use crate::source::table::{Record, Table};
-use crate::source::{SourceError, clean_caption};
+use crate::source::table::{Pictures, Record, Table};
 
 /// What is kept of a row.
 #[derive(Clone, Debug)]
@@ -38,7 +39,7 @@ impl Index {
         let mut fingerprint = Fingerprint::new("csv");
         let folder = table.path().parent().unwrap_or(Path::new("."));
         let (mut rows, mut names, mut repeated) = (Vec::new(), Names::new(folder), Repeated::default());
-        table.records(Some(columns.image), |row, record: &Record<'_>| {
+        table.records(Pictures { column: columns.image, base64: true }, |row, record: &Record<'_>| {
             let raw = table.text(&record.fields[columns.caption]);
             let raw = raw.map_err(|found| table.record_error(row, record.line, found))?;
             let caption = clean_caption(&raw);
@@ -47,7 +48,8 @@ impl Index {
             repeated.look(image);
             fingerprint.field(image);
             fingerprint.field(caption.as_bytes());
-            let caption_chars = u32::try_from(caption.chars().count()).unwrap_or(u32::MAX);
+            let chars = if no_text(&caption).is_some() { 0 } else { caption.chars().count() };
+            let caption_chars = u32::try_from(chars).unwrap_or(u32::MAX);
             let &Record { offset, length, line, .. } = record;
             rows.push(Entry { offset, length, line, caption_chars });
             Ok(())

@@ -11,9 +11,11 @@ use std::path::{Path, PathBuf};
 
 use csv::ByteRecord;
 
+use super::caption::{BAD_ENCODING, clean_caption, no_text};
 use super::picture::Picture;
 use super::table::{Table, Wish};
-use super::{BadSample, Delimiter, Sample, Source, SourceError, TextOptions, clean_caption};
+use super::{BadSample, Delimiter, Sample, Source, SourceError, TextOptions};
+use crate::image::Reject;
 use crate::text::count;
 use index::{Entry, Index};
 
@@ -47,7 +49,7 @@ impl Csv {
     /// not an error here: it is a [`BadSample`] when its row is read.
     pub fn open(path: impl AsRef<Path>, options: &TextOptions) -> Result<Self, SourceError> {
         let path = path.as_ref().to_path_buf();
-        let table = Table::open(&path, options.delimiter, options.encoding)?;
+        let table = Table::open(&path, options)?;
         let image = Wish { given: options.image_col.as_deref(), usual: IMAGE, key: "data_config.image_col" };
         let caption = Wish::caption(options.caption_col.as_deref());
         let columns = Columns { image: table.column(&image)?, caption: table.column(&caption)? };
@@ -86,7 +88,10 @@ impl Csv {
             let column = self.table.name(self.columns.caption);
             return Err(self.bad(row, "empty_caption", format!("nothing in the column `{column}`")));
         }
-        Ok(caption)
+        match no_text(&caption) {
+            Some(found) => Err(self.bad(row, BAD_ENCODING, found)),
+            None => Ok(caption),
+        }
     }
 
     fn bad(&self, row: usize, reason: &'static str, detail: String) -> BadSample {
@@ -112,10 +117,11 @@ impl Source for Csv {
     fn read(&self, row: usize, size: usize) -> Result<Sample, BadSample> {
         let record = self.record(row)?;
         let caption = self.caption_of(row, &record)?;
-        let picture = Picture::Base64(record[self.columns.image].into());
-        picture
-            .sample(caption, size, &self.options.decode)
-            .map_err(|reject| self.bad(row, reject.reason, reject.detail.clone()).seen(&reject))
+        let bad = |reject: Reject| self.bad(row, reject.reason, reject.detail.clone()).seen(&reject);
+        let picture = Picture::Base64(record[self.columns.image].into()).loaded().map_err(bad)?;
+        // The text is longer than the picture.
+        drop(record);
+        picture.sample(caption, size, &self.options.decode).map_err(bad)
     }
 
     fn describe(&self) -> String {

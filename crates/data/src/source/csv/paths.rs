@@ -5,11 +5,15 @@ use std::path::{Path, PathBuf};
 use super::Columns;
 use crate::source::SourceError;
 use crate::source::base64;
-use crate::source::name::{Name, Root};
+use crate::source::name::{Name, Root, not_fetched};
 use crate::source::table::Table;
 
 /// Rows that must all hold file names.
 const LOOKED_AT: usize = 3;
+
+/// What reads files that a table names.
+const METADATA: &str =
+    "metadata.csv beside them (columns file_name and text), and set data_config.dataset=folder";
 
 /// What the picture column holds.
 #[derive(Debug)]
@@ -20,6 +24,8 @@ pub(super) struct Names {
     root: Root,
     /// Those of the first rows are there.
     there: bool,
+    /// The first is an address.
+    address: bool,
     /// A name leads out of the table's folder.
     outside: bool,
     /// The folder that all names are in, if all are absolute.
@@ -30,12 +36,13 @@ impl Names {
     /// For a table in `folder`.
     pub(super) fn new(folder: &Path) -> Self {
         let (first, common) = (String::new(), None);
-        Self { rows: 0, first, root: Root::new(folder), there: true, outside: false, common }
+        Self { rows: 0, first, root: Root::new(folder), there: true, address: false, outside: false, common }
     }
 
     /// Looks at the field of `row`; rows come in order. A row of pictures among the first ends it.
     pub(super) fn look(&mut self, row: usize, field: &[u8], folder: &Path) {
-        if self.rows < row.min(LOOKED_AT) || !base64::names_a_file(field) {
+        let address = base64::address(field).is_some();
+        if self.rows < row.min(LOOKED_AT) || !(address || base64::names_a_file(field)) {
             return;
         }
         let text = String::from_utf8_lossy(field.trim_ascii());
@@ -47,6 +54,7 @@ impl Names {
         let absolute = path.parent().filter(|_| path.is_absolute());
         if row == 0 {
             self.first = text.clone().into_owned();
+            self.address = address;
             self.common = absolute.map(Path::to_owned);
         } else {
             let common = |known: PathBuf| {
@@ -62,6 +70,11 @@ impl Names {
     pub(super) fn refuse(&self, table: &Table, columns: Columns, rows: usize) -> Result<(), SourceError> {
         if self.rows == 0 || self.rows < rows.min(LOOKED_AT) {
             return Ok(());
+        }
+        if self.address {
+            let (column, what) = (table.name(columns.image), not_fetched(&self.first));
+            let found = format!("the column `{column}` holds no pictures in base64: {what} in {METADATA}");
+            return Err(SourceError::not_usable(table.path(), found));
         }
         let there = if self.there { ", which are there" } else { "" };
         let (column, first, advice) = (table.name(columns.image), &self.first, self.advice(table.path()));

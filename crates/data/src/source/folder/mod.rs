@@ -7,6 +7,7 @@
 pub(super) mod beside;
 mod items;
 mod layout;
+mod lines;
 mod metadata;
 mod strays;
 pub(super) mod walk;

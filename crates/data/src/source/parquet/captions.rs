@@ -26,6 +26,7 @@ pub(super) fn read(shard: &Shard, captions: &mut Captions) -> Result<(), SourceE
                 format!("picture {} of the file (from 0): not UTF-8: `{}`", done + row, shown.escape_ascii())
             })?;
             while at < row {
+                taken += if texts.is_empty() { EACH } else { 0 };
                 captions.push(texts.drain(..));
                 at += 1;
             }

@@ -181,6 +181,7 @@ fn describe(field: &Type) -> String {
         return match (field.get_physical_type(), bytes(field)) {
             (_, Some(true)) => "text".into(),
             (_, Some(false)) => "bytes".into(),
+            _ if matches!(info.logical_type_ref(), Some(LogicalType::Unknown)) => "nothing but nulls".into(),
             (physical, None) => format!("{physical} values"),
         };
     }

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use parquet::column::page::PageReader;
 use parquet::column::reader::{ColumnReader, get_column_reader};
 use parquet::data_type::ByteArray;
 use parquet::errors::ParquetError;
@@ -9,6 +10,7 @@ use parquet::file::metadata::ParquetMetaData;
 use parquet::file::reader::SerializedPageReader;
 
 use super::blocks::Tap;
+use super::filled::Filled;
 use super::guard::Guard;
 
 /// Which values.
@@ -21,6 +23,26 @@ pub(super) struct Part {
     /// First row, counted in the group.
     pub(super) first: usize,
     pub(super) rows: usize,
+}
+
+/// The part as its pages, by what their headers say: each can be read although another is damaged.
+pub(super) fn pages(tap: &Arc<Tap>, metadata: &ParquetMetaData, part: Part) -> Result<Vec<Part>, String> {
+    let failed = |e: ParquetError| e.to_string();
+    let group = metadata.row_group(part.group);
+    let rows = usize::try_from(group.num_rows()).map_err(|e| e.to_string())?;
+    let mut reader =
+        SerializedPageReader::new(tap.clone(), group.column(part.leaf), rows, None).map_err(failed)?;
+    let (mut pages, mut at, end) = (Vec::new(), 0_usize, part.first + part.rows);
+    while let Some(page) = reader.peek_next_page().map_err(failed)? {
+        reader.skip_next_page().map_err(failed)?;
+        let rows = page.num_rows.or(page.num_levels).filter(|_| !page.is_dict).unwrap_or(0);
+        let (from, to) = (at.max(part.first), at.saturating_add(rows).min(end));
+        if from < to {
+            pages.push(Part { first: from, rows: to - from, ..part });
+        }
+        at = at.saturating_add(rows);
+    }
+    Ok(pages)
 }
 
 /// Hands the values of a part to `each`, with the row counted from the part's first. A row without a value is
@@ -38,7 +60,7 @@ pub(super) fn values(
     let pages = SerializedPageReader::new(tap.clone(), column, rows, locations).map_err(failed)?;
     let (flat, full) = (column.column_descr().max_rep_level() == 0, column.column_descr().max_def_level());
     let ColumnReader::ByteArrayColumnReader(mut reader) =
-        get_column_reader(column.column_descr_ptr(), Box::new(Guard::new(pages, column, tap)))
+        get_column_reader(column.column_descr_ptr(), Box::new(Guard::new(Filled(pages), column, tap)))
     else {
         return Err("is no column of bytes".into());
     };

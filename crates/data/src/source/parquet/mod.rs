@@ -9,6 +9,7 @@ mod blocks;
 mod captions;
 mod columns;
 mod files;
+mod filled;
 mod guard;
 mod header;
 mod leaf;
@@ -24,10 +25,10 @@ use std::path::{Path, PathBuf};
 
 use super::fingerprint::Fingerprint;
 use super::groups::{Captions, Groups};
-use super::name::{Name, Root, leads_out};
+use super::name::{Name, Root, is_address, leads_out, not_fetched};
 use super::picture::{Picture, reject};
 use super::splits::SplitNames;
-use super::{BadSample, Sample, Source, SourceError, base64};
+use super::{BadSample, Sample, Source, SourceError, WEB_ADDRESS, base64};
 use crate::image::{DecodeOptions, Reject};
 use crate::text::count;
 use columns::Holds;
@@ -166,6 +167,9 @@ impl Parquet {
         match (value, &shard.columns.image) {
             (Value::None, _) => Err(reject("empty_image", "the picture is null")),
             (Value::Named(path), _) => shard.beside(&path),
+            (Value::Bytes(bytes), Holds::Text(_)) if base64::address(&bytes).is_some() => {
+                shard.beside(&String::from_utf8_lossy(&bytes))
+            }
             (Value::Bytes(bytes), Holds::Text(_)) if base64::names_a_file(&bytes) => {
                 shard.beside(&String::from_utf8_lossy(&bytes))
             }
@@ -192,6 +196,9 @@ impl Parquet {
 impl Shard {
     /// A picture file named in the table, which must lie below the table's folder.
     fn beside(&self, path: &str) -> Result<Picture<'static>, Reject> {
+        if is_address(path) {
+            return Err(reject(WEB_ADDRESS, not_fetched(path)));
+        }
         let folder = self.path.parent().unwrap_or(Path::new("."));
         match Root::new(folder).name(path) {
             Name::Inside(name) => Ok(Picture::File(folder.join(name))),

@@ -93,3 +93,52 @@ fn repeated_pictures_are_kept_once() {
     assert_eq!(spooled, 1_000);
     assert!(units > 2, "{units}");
 }
+
+/// Rows that repeat others take next to nothing: a file may well have more rows than bytes.
+#[test]
+fn more_rows_than_bytes() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("t.parquet");
+    let schema = parse_message_type("message m { required binary image; required binary caption (UTF8); }");
+    let file = std::fs::File::create(&path).unwrap();
+    let mut writer =
+        SerializedFileWriter::new(file, schema.unwrap().into(), packed().build().into()).unwrap();
+    let mut group = writer.next_row_group().unwrap();
+    for values in [["one", "two"], ["a caption", "another"]] {
+        let mut column = group.next_column().unwrap().unwrap();
+        let values: Vec<ByteArray> = (0..30_000).map(|i| values[i / 500 % 2].into()).collect();
+        column.typed::<ByteArrayType>().write_batch(&values, None, None).unwrap();
+        column.close().unwrap();
+    }
+    group.close().unwrap();
+    writer.close().unwrap();
+    let bytes = std::fs::metadata(&path).unwrap().len();
+    assert!(bytes < 30_000, "{bytes}");
+    let set = Parquet::open(&path, &SplitNames::default(), &ParquetOptions::default()).unwrap().train;
+    assert_eq!((set.len(), set.caption(29_999).unwrap().as_str()), (30_000, "another"));
+    let Picture::Bytes(found) = set.picture(29_400).unwrap() else { panic!("no bytes") };
+    assert_eq!(*found, *b"one");
+}
+
+/// Pages with checksums: a wrong one is found, and costs the rows of its page alone.
+#[test]
+fn checksums_of_pages_are_looked_at() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/parquet/checksums.parquet");
+    let mut bytes = std::fs::read(path).unwrap();
+    let dir = tempfile::tempdir().unwrap();
+    let copy = dir.path().join("t.parquet");
+    let open = || Parquet::open(&copy, &SplitNames::default(), &ParquetOptions::default()).unwrap().train;
+    std::fs::write(&copy, &bytes).unwrap();
+    let set = open();
+    let Picture::Bytes(third) = set.picture(2).unwrap() else { panic!("no bytes") };
+    // It stands in statistics as well.
+    for at in 0..bytes.len() - third.len() {
+        if bytes[at..].starts_with(&third) {
+            bytes[at + third.len() / 2] ^= 4;
+        }
+    }
+    std::fs::write(&copy, &bytes).unwrap();
+    let set = open();
+    let found: Vec<_> = (0..set.len()).map(|row| set.picture(row).err().map(|e| e.reason)).collect();
+    assert_eq!(found, [None, None, Some("corrupt"), None, None, None]);
+}

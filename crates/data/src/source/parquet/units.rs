@@ -32,6 +32,8 @@ enum Place {
     Packed,
     /// In a file of its own.
     Named(Box<str>),
+    /// In a page that cannot be read, for this reason.
+    Damaged(Box<str>),
 }
 
 /// What a row holds.
@@ -139,6 +141,7 @@ impl Unit {
             Some(Place::File(offset, len)) => read(shard.blocks.read(*offset, *len)),
             Some(Place::Spool(offset, len)) => read(spool.read(*offset, *len)),
             Some(Place::Named(path)) => Ok(Value::Named(path.clone())),
+            Some(Place::Damaged(found)) => Err(found.to_string()),
             Some(Place::Packed) => self.unpack(shard, within),
         }
     }
@@ -156,22 +159,18 @@ impl Unit {
     fn look(&self, shard: &Shard, spool: &Spool) -> Result<Arc<[Place]>, String> {
         let mut places = vec![Place::None; self.rows];
         let image = self.part(shard.columns.image.leaf());
-        let (tap, mut shared) = (shard.tap(image.group, image.leaf), HashMap::<_, Place>::new());
-        let keep = |value: &[u8]| -> Result<Place, String> {
-            let kept = spool.keep(value)?;
-            Ok(kept.map_or(Place::Packed, |offset| Place::Spool(offset, value.len())))
-        };
-        leaf::values(&tap, &shard.metadata, image, |row, value| {
-            places[row] = match tap.place(value) {
-                Lies::File(offset) => Place::File(offset, value.len()),
-                Lies::Nowhere => keep(value)?,
-                Lies::Dictionary(at) => match shared.entry((at, value.len())) {
-                    Entry::Occupied(place) => place.get().clone(),
-                    Entry::Vacant(place) => place.insert(keep(value)?).clone(),
-                },
-            };
-            Ok(())
-        })?;
+        if let Err(found) = Self::fill(&mut places, shard, image, spool) {
+            // One damaged page spoils no other.
+            let pages = leaf::pages(&shard.tap(image.group, image.leaf), &shard.metadata, image);
+            let pages = pages.ok().filter(|pages| pages.len() > 1).ok_or(found)?;
+            for page in pages {
+                let from = page.first - self.first;
+                let places = &mut places[from..from + page.rows];
+                if let Err(found) = Self::fill(places, shard, page, spool) {
+                    places.fill(Place::Damaged(found.into()));
+                }
+            }
+        }
         if let Holds::Struct(_, Some(path)) = shard.columns.image
             && places.iter().any(|place| matches!(place, Place::None))
         {
@@ -183,6 +182,26 @@ impl Unit {
             })?;
         }
         Ok(places.into())
+    }
+
+    /// Finds the places of a part's pictures.
+    fn fill(places: &mut [Place], shard: &Shard, part: Part, spool: &Spool) -> Result<(), String> {
+        let (tap, mut shared) = (shard.tap(part.group, part.leaf), HashMap::<_, Place>::new());
+        let keep = |value: &[u8]| -> Result<Place, String> {
+            let kept = spool.keep(value)?;
+            Ok(kept.map_or(Place::Packed, |offset| Place::Spool(offset, value.len())))
+        };
+        leaf::values(&tap, &shard.metadata, part, |row, value| {
+            places[row] = match tap.place(value) {
+                Lies::File(offset) => Place::File(offset, value.len()),
+                Lies::Nowhere => keep(value)?,
+                Lies::Dictionary(at) => match shared.entry((at, value.len())) {
+                    Entry::Occupied(place) => place.get().clone(),
+                    Entry::Vacant(place) => place.insert(keep(value)?).clone(),
+                },
+            };
+            Ok(())
+        })
     }
 
     /// Unpacks one value.

@@ -4,7 +4,9 @@
 //! records are then read again by their place. Records are never held in memory together.
 
 mod bounded;
+mod check;
 mod columns;
+mod swallowed;
 #[cfg(test)]
 mod tests;
 
@@ -16,9 +18,9 @@ use csv::{ByteRecord, ReaderBuilder};
 
 use super::encoding::{Encoding, Guess};
 use super::standin::{self, Wanted};
-use super::{Delimiter, SourceError, positioned, transcode};
-use crate::text::count;
+use super::{Delimiter, Quoting, SourceError, TextOptions, positioned, transcode};
 use bounded::{Bounded, MAX_RECORD};
+pub(crate) use check::{LEAVE_UTF_8, NAME_THE_ENCODING};
 pub(crate) use columns::Wish;
 
 /// An opened table: its header is read.
@@ -29,9 +31,18 @@ pub(crate) struct Table {
     file: File,
     encoding: Encoding,
     delimiter: Delimiter,
+    quoting: Quoting,
     names: Vec<String>,
     /// Bytes of the longest record.
     limit: u64,
+}
+
+/// The column with the pictures.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Pictures {
+    pub(crate) column: usize,
+    /// It holds base64, which need not be text: a damaged picture is one bad sample. Else names of files.
+    pub(crate) base64: bool,
 }
 
 /// A record that was read and checked.
@@ -47,7 +58,8 @@ pub(crate) struct Record<'a> {
 
 impl Table {
     /// Opens `path` and reads its header.
-    pub(crate) fn open(path: &Path, delimiter: Delimiter, encoding: Encoding) -> Result<Self, SourceError> {
+    pub(crate) fn open(path: &Path, options: &TextOptions) -> Result<Self, SourceError> {
+        let &TextOptions { delimiter, encoding, quoting, .. } = options;
         let mut file = standin::open(path, Wanted::Table(encoding))?;
         let mut read_as = encoding;
         if delimiter.is_swapped() || !encoding.keeps_ascii(delimiter.byte()) {
@@ -58,6 +70,7 @@ impl Table {
             file,
             encoding: read_as,
             delimiter,
+            quoting,
             names: Vec::new(),
             limit: MAX_RECORD,
         };
@@ -99,14 +112,15 @@ impl Table {
         text.map(|text| self.delimiter.swap(text))
     }
 
-    /// Reads all records and hands each to `each` with its row number. Fields of the column `raw` need not be
-    /// text: a damaged picture is one bad sample, but damaged text means that the file has another encoding.
+    /// Reads all records and hands each to `each` with its row number. Damaged text means that the file has another
+    /// encoding.
     ///
     /// # Errors
-    /// If a record has not as many fields as the header, a text is none, or a quotation mark stays open.
+    /// If a record has not as many fields as the header, a text is none, or a quotation mark stays open or takes other
+    /// records into its field.
     pub(crate) fn records(
         &self,
-        raw: Option<usize>,
+        pictures: Pictures,
         mut each: impl FnMut(usize, &Record<'_>) -> Result<(), SourceError>,
     ) -> Result<usize, SourceError> {
         let (mut reader, start) = self.reader()?;
@@ -123,11 +137,13 @@ impl Table {
             let end = reader.position().byte();
             start.set(end);
             let record = Record { fields: &fields, offset, length: end.saturating_sub(offset), line };
-            self.check(row, &record, raw, &mut guess)?;
+            self.check(row, &record, pictures, &mut guess)?;
             each(row, &record)?;
             last = Some((record.offset, record.length, line));
             row += 1;
         }
+        // It may be as long as a picture.
+        drop(fields);
         let Some((offset, length, line)) = last else {
             return Err(SourceError::not_usable(&self.path, "has a header line but no row"));
         };
@@ -147,7 +163,8 @@ impl Table {
         let changed = |what: String| format!("{what}: was the file changed while it was in use?");
         let mut bytes = vec![0; usize::try_from(length).map_err(|e| changed(e.to_string()))?];
         positioned::read_exact_at(&self.file, &mut bytes, offset).map_err(|e| changed(e.to_string()))?;
-        let mut record = ByteRecord::new();
+        // As large as it must be: growing would take twice as much.
+        let mut record = ByteRecord::with_capacity(bytes.len(), self.names.len());
         let mut reader = self.builder().has_headers(false).from_reader(&bytes[..]);
         let found = reader.read_byte_record(&mut record).map_err(|e| changed(e.to_string()))?;
         let fields = if found { record.len() } else { 0 };
@@ -184,6 +201,7 @@ impl Table {
     fn builder(&self) -> ReaderBuilder {
         let mut builder = ReaderBuilder::new();
         builder.delimiter(self.delimiter.byte()).flexible(true).buffer_capacity(1 << 16);
+        builder.quoting(self.quoting == Quoting::Minimal);
         builder
     }
 
@@ -200,52 +218,6 @@ impl Table {
                 return Ok((offset, line));
             }
         }
-    }
-
-    /// Checks the fields of one record.
-    fn check(
-        &self,
-        row: usize,
-        record: &Record<'_>,
-        raw: Option<usize>,
-        guess: &mut Guess,
-    ) -> Result<(), SourceError> {
-        let fields = record.fields;
-        if fields.len() != self.names.len() {
-            let found = format!(
-                "{} where the header has {}: `{}`. Is a quotation mark or a delimiter missing or too many?",
-                count(fields.len(), "field"),
-                self.names.len(),
-                start_of(fields)
-            );
-            return Err(self.record_error(row, record.line, found));
-        }
-        for (i, field) in fields.iter().enumerate().filter(|(i, _)| Some(*i) != raw) {
-            guess.look(field, record.line);
-            if let Err(e) = self.text(field) {
-                let utf8 = std::str::from_utf8(field).is_ok();
-                let advice = if utf8 { LEAVE_UTF_8 } else { NAME_THE_ENCODING };
-                let found = format!("field {} is {e}. {advice}", i + 1);
-                return Err(self.record_error(row, record.line, found));
-            }
-        }
-        Ok(())
-    }
-
-    /// A quotation mark that is never closed swallows the rest of the file into the last field. The parser
-    /// accepts that; but then what is put behind the record does not become a record of its own.
-    fn refuse_open_quote(&self, row: usize, offset: u64, length: u64, line: u64) -> Result<(), SourceError> {
-        let mut bytes = vec![0; usize::try_from(length).unwrap_or(0)];
-        positioned::read_exact_at(&self.file, &mut bytes, offset)
-            .map_err(|e| SourceError::io(&self.path, e))?;
-        bytes.extend(b"\n0");
-        let records = self.builder().has_headers(false).from_reader(&bytes[..]).byte_records().count();
-        if records < 2 {
-            let found = "a quotation mark is opened and never closed: the file is cut, or a `\"` inside a \
-                         field is not doubled";
-            return Err(self.record_error(row, line, found.into()));
-        }
-        Ok(())
     }
 
     /// The error of the record that begins at, or behind blank lines after, `begin`.
@@ -270,13 +242,3 @@ impl Table {
 }
 
 type Start = std::rc::Rc<std::cell::Cell<u64>>;
-
-const LEAVE_UTF_8: &str = "It is UTF-8: leave data_config.encoding=utf-8";
-
-const NAME_THE_ENCODING: &str = "Save the file as UTF-8, or name its encoding in data_config.encoding (windows-1252, shift_jis, gbk, ...)";
-
-/// The record's beginning, for a message.
-fn start_of(record: &ByteRecord) -> String {
-    let short = |field: &[u8]| field[..field.len().min(24)].escape_ascii().to_string();
-    record.iter().take(3).map(short).collect::<Vec<_>>().join(" | ")
-}

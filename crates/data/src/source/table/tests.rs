@@ -1,15 +1,17 @@
 //! A record without end is refused with its line.
 
-use super::{Delimiter, Encoding, Table};
+use super::{Pictures, Table, TextOptions};
+
+const NAMES: Pictures = Pictures { column: 0, base64: false };
 
 /// Why a table of `text` whose records may have 1,000 bytes is refused.
 fn refusal(text: &str) -> String {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("t.csv");
     std::fs::write(&path, text).unwrap();
-    let mut table = Table::open(&path, Delimiter::COMMA, Encoding::UTF_8).unwrap();
+    let mut table = Table::open(&path, &TextOptions::default()).unwrap();
     table.limit = 1_000;
-    table.records(None, |_, _| Ok(())).unwrap_err().to_string()
+    table.records(NAMES, |_, _| Ok(())).unwrap_err().to_string()
 }
 
 #[test]
@@ -30,7 +32,7 @@ fn a_header_without_end_is_on_line_1() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("t.csv");
     std::fs::write(&path, "a,b\n1,2\n").unwrap();
-    let mut table = Table::open(&path, Delimiter::COMMA, Encoding::UTF_8).unwrap();
+    let mut table = Table::open(&path, &TextOptions::default()).unwrap();
     table.limit = 1_000;
     std::fs::write(&path, format!("\"a,b\n{}", "1,2\n".repeat(100_000))).unwrap();
     let found = table.header().unwrap_err().to_string();
