@@ -78,7 +78,8 @@ fn names_of_files_where_pictures_belong_are_known() {
         &["AAAA,bytes", "photos/cat 1.jpg,a cat", "photos/dog.JPEG,a dog", "https://x.y/z.png?w=9,a cow"],
     );
     b.train(&names).refused(&[
-        "none of 4 samples drawn could be used (3 file_name, 1 not_an_image)",
+        "none of 4 samples drawn could be used (2 file_name, 1 not_an_image, 1 web_address)",
+        "addresses are not fetched",
         "`photos/dog.JPEG` names a file",
         "The column `b64string_images` holds names of files",
         "data_config.dataset=folder",
