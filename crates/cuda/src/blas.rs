@@ -1,6 +1,6 @@
 //! Matrix products by cuBLASLt. Chosen once, when a program is loaded; a run only queues them.
 
-use crate::driver::{DeviceBuffer, Stream};
+use crate::driver::Stream;
 use crate::libraries::Lib;
 use crate::lower::{GemmCall, Matrix};
 use cudarc::cublaslt::{result, sys};
@@ -77,18 +77,18 @@ impl Blas {
         Ok(Product { call, descriptor, a, b, d, algorithm: found.algo })
     }
 
-    /// Queues a product. `workspace` has [`WORKSPACE`] bytes.
+    /// Queues a product. At `workspace` there are [`WORKSPACE`] bytes.
     ///
     /// # Errors
     /// If the library refuses.
     ///
     /// # Safety
-    /// The addresses must be those of the operands of the product's call, alive until it has run.
+    /// The addresses must be those of the operands of the product's call and of the workspace, alive until it has run.
     pub unsafe fn run(
         &self,
         product: &Product,
         [a, b, d, bias]: [u64; 4],
-        workspace: &DeviceBuffer,
+        workspace: u64,
         stream: &Stream,
     ) -> Result<(), String> {
         let (one, beta) = (1.0f32, if product.call.accumulate { 1.0f32 } else { 0.0 });
@@ -114,7 +114,7 @@ impl Blas {
                 pointer(d).cast_mut(),
                 product.d.0,
                 &product.algorithm,
-                pointer(workspace.address()).cast_mut(),
+                pointer(workspace).cast_mut(),
                 WORKSPACE,
                 stream.raw().cast(),
             )

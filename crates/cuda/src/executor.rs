@@ -4,8 +4,9 @@ use crate::blas::{Blas, WORKSPACE};
 use crate::cache::KernelCache;
 use crate::driver::{DeviceBuffer, Driven, Function, Module, Stream};
 use crate::gpu::{self, GpuInfo};
-use crate::lower::Machine;
+use crate::lower::{ALIGNMENT, Machine};
 use crate::nvrtc::NvrtcFault;
+use crate::plan::BRANCHES;
 use crate::program::CudaProgram;
 use crate::state::{CudaState, failed};
 use crate::target::{CudaTarget, NAME};
@@ -54,6 +55,8 @@ pub struct Shared {
     pub(crate) machine: Machine,
     pub(crate) options: CudaOptions,
     pub(crate) stream: Arc<Stream>,
+    /// The second branch of programs.
+    pub(crate) aside: Stream,
     pub(crate) products: DeviceBuffer,
     pub(crate) scratch: Mutex<Scratch>,
     cache: KernelCache,
@@ -66,6 +69,8 @@ pub struct Shared {
 pub struct Scratch {
     pub(crate) arena: DeviceBuffer,
     pub(crate) work: DeviceBuffer,
+    /// Bytes of workspace of each branch.
+    pub(crate) work_bytes: usize,
     pub(crate) generation: u64,
     /// Programs loaded so far.
     pub(crate) loaded: u64,
@@ -76,6 +81,8 @@ pub struct Scratch {
 impl Scratch {
     /// Makes room. Programs that were bound before are bound anew when they run next.
     pub(crate) fn grow(&mut self, stream: &Stream, arena: usize, work: usize) -> Result<(), ExecError> {
+        self.work_bytes = self.work_bytes.max(work.next_multiple_of(ALIGNMENT));
+        let work = self.work_bytes * BRANCHES;
         for (buffer, bytes, what) in
             [(&mut self.arena, arena, "activations and gradients"), (&mut self.work, work, "partial sums")]
         {
@@ -160,14 +167,26 @@ impl CudaExecutor {
         let told = |e: crate::driver::DriverFault| CudaError::Driver(format!("GPU {}: {e}", options.ordinal));
         let stream = Arc::new(Stream::new(&context).map_err(told)?);
         let empty = || DeviceBuffer::new(&context, 0).map_err(told);
-        let scratch = Scratch { arena: empty()?, work: empty()?, generation: 0, loaded: 0, ran: 0 };
-        let products = DeviceBuffer::new(&context, WORKSPACE).map_err(told)?;
+        let scratch =
+            Scratch { arena: empty()?, work: empty()?, work_bytes: 0, generation: 0, loaded: 0, ran: 0 };
+        let products = DeviceBuffer::new(&context, WORKSPACE * BRANCHES).map_err(told)?;
+        let aside = Stream::new(&context).map_err(told)?;
         let machine = Machine { processors: info.processors, shared: info.shared, tf32: options.tf32 };
         let target = CudaTarget::new(machine);
         let (modules, blas) = (Mutex::default(), OnceLock::new());
         let scratch = Mutex::new(scratch);
-        let shared =
-            Arc::new(Shared { info, machine, options, stream, products, scratch, cache, modules, blas });
+        let shared = Arc::new(Shared {
+            info,
+            machine,
+            options,
+            stream,
+            aside,
+            products,
+            scratch,
+            cache,
+            modules,
+            blas,
+        });
         Ok(Self { target, shared, states: AtomicU64::new(0) })
     }
 

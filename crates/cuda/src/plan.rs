@@ -17,6 +17,9 @@ pub struct Spot {
     pub at: usize,
 }
 
+/// Branches that run side by side.
+pub const BRANCHES: usize = 2;
+
 /// A lowered launch, or several launches that became one.
 #[derive(Clone, Debug)]
 pub struct Step {
@@ -24,6 +27,10 @@ pub struct Step {
     pub launch: usize,
     /// How many.
     pub launches: usize,
+    /// The branch it runs on.
+    pub branch: usize,
+    /// Steps of the other branch that it waits for.
+    pub after: Vec<usize>,
     /// What it becomes.
     pub lowered: Lowered,
     /// Operands.
@@ -51,7 +58,9 @@ pub struct Own {
 /// If a launch has no kernel, or an operand does not lie inside its place.
 pub fn steps(plan: &Plan, machine: Machine) -> Result<(Vec<Step>, Own), ExecError> {
     let own = own(plan);
-    let mut steps = Vec::with_capacity(plan.launches.len());
+    let mut steps: Vec<Step> = Vec::with_capacity(plan.launches.len());
+    // The step of each launch.
+    let mut at: Vec<usize> = Vec::with_capacity(plan.launches.len());
     let mut i = 0;
     while i < plan.launches.len() {
         let rest = &plan.launches[i..];
@@ -61,8 +70,12 @@ pub fn steps(plan: &Plan, machine: Machine) -> Result<(Vec<Step>, Own), ExecErro
             Op::Cast(_) if count > 1 => casts(plan, i, count)?,
             _ => single(plan, i, machine)?,
         };
-        steps.push(step);
-        i += count.max(1);
+        at.extend(std::iter::repeat_n(steps.len(), count));
+        let waits =
+            plan.launches[i..i + count].iter().flat_map(|l| &l.after).filter_map(|&l| at.get(l).copied());
+        let after = waits.filter(|&s| s < steps.len()).collect();
+        steps.push(Step { branch: rest[0].branch.min(BRANCHES - 1), after, ..step });
+        i += count;
     }
     for ((name, operand), kept) in plan.outputs.iter().zip(&own.kept) {
         spot(plan, operand).map_err(|m| misuse(plan, format!("output '{name}': {m}")))?;
@@ -75,7 +88,15 @@ pub fn steps(plan: &Plan, machine: Machine) -> Result<(Vec<Step>, Own), ExecErro
             let ins = vec![spot(plan, operand).map_err(|m| misuse(plan, m))?];
             // The copies lie behind the inputs, in the same memory.
             let outs = vec![Spot { place: Place::Input(0), at: kept.unwrap_or(0) }];
-            steps.push(Step { launch: plan.launches.len(), launches: 0, lowered, ins, outs });
+            steps.push(Step {
+                launch: plan.launches.len(),
+                launches: 0,
+                branch: 0,
+                after: vec![],
+                lowered,
+                ins,
+                outs,
+            });
         }
     }
     Ok((steps, own))
@@ -134,14 +155,15 @@ fn single(plan: &Plan, i: usize, machine: Machine) -> Result<Step, ExecError> {
             message: format!("no kernel for {}", types.join(", ")),
         }
     })?;
-    Ok(Step { launch: i, launches: 1, lowered, ins, outs })
+    Ok(Step { launch: i, launches: 1, branch: 0, after: vec![], lowered, ins, outs })
 }
 
 /// How many launches from the first on are steps of one optimiser under the same scalars: one launch makes them all.
 fn adam_run(launches: &[Launch]) -> usize {
     let Op::Adam(first) = &launches[0].op else { return 1 };
     let same = |l: &&Launch| {
-        matches!(&l.op, Op::Adam(op) if op == first)
+        l.branch == launches[0].branch
+            && matches!(&l.op, Op::Adam(op) if op == first)
             && l.inputs[4..].iter().zip(&launches[0].inputs[4..]).all(|(a, b)| a == b)
     };
     launches.iter().take_while(same).count()
@@ -166,7 +188,8 @@ fn adams(plan: &Plan, first: usize, count: usize) -> Result<Step, ExecError> {
     }
     let aligned = tensors.iter().all(|t| t.align >= 16);
     let sizes: Vec<usize> = launches.iter().map(|l| l.inputs[0].view.shape.numel()).collect();
-    Ok(Step { launch: first, launches: count, lowered: ops::many_adam(op, &sizes, aligned), ins, outs })
+    let lowered = ops::many_adam(op, &sizes, aligned);
+    Ok(Step { launch: first, launches: count, branch: 0, after: vec![], lowered, ins, outs })
 }
 
 /// How many launches from the first on are casts between the same types, none of which reads what another makes.
@@ -197,7 +220,8 @@ fn casts(plan: &Plan, first: usize, count: usize) -> Result<Step, ExecError> {
     let types = [launches[0].inputs[0].dtype, launches[0].outputs[0].dtype];
     let aligned = launches.iter().flat_map(|l| [&l.inputs[0], &l.outputs[0]]).all(|o| tensor(o).align >= 16);
     let sizes: Vec<usize> = launches.iter().map(|l| l.inputs[0].view.shape.numel()).collect();
-    Ok(Step { launch: first, launches: count, lowered: ops::many_casts(types, &sizes, aligned), ins, outs })
+    let lowered = ops::many_casts(types, &sizes, aligned);
+    Ok(Step { launch: first, launches: count, branch: 0, after: vec![], lowered, ins, outs })
 }
 
 fn tensor(o: &Operand) -> Tensor {

@@ -1,7 +1,7 @@
 //! A loaded plan: kernels and products in order, recorded as one graph the first time it runs on a state.
 
-use crate::blas::{Blas, Product};
-use crate::driver::{DeviceBuffer, Driven, DriverFault, Event, Function, Graph, PinnedBuffer};
+use crate::blas::{Blas, Product, WORKSPACE};
+use crate::driver::{DeviceBuffer, Driven, DriverFault, Event, Function, Graph, PinnedBuffer, Stream};
 use crate::executor::{Shared, lock};
 use crate::lower::{Arg, Call};
 use crate::plan::{self, Own, Spot, Step};
@@ -10,6 +10,7 @@ use crate::target::NAME;
 use ocelli_ir::executor::{ExecError, LaunchTime, Program, State};
 use ocelli_ir::plan::{Place, Plan};
 use ocelli_ir::{StateSpec, View};
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 /// Batches that the host may be ahead.
@@ -116,8 +117,13 @@ impl CudaProgram {
         if self.binding.as_ref().is_some_and(current) {
             return Ok(());
         }
-        let base =
-            Bases { arena: scratch.arena.address(), work: scratch.work.address(), state, program: self };
+        let base = Bases {
+            arena: scratch.arena.address(),
+            work: scratch.work.address(),
+            work_bytes: scratch.work_bytes,
+            state,
+            program: self,
+        };
         let mut table = Vec::new();
         for step in &self.steps {
             for &(arg, count) in &step.lowered.table {
@@ -147,61 +153,79 @@ impl CudaProgram {
         let mut graph = None;
         if shared.options.cuda_graph && !calls.is_empty() {
             graph = Some(
-                Graph::record(&shared.stream, || self.queue(calls.iter()).map_err(Recording::Exec)).map_err(
-                    |e| match e {
+                Graph::record(&shared.stream, || self.queue_branches(&calls).map_err(Recording::Exec))
+                    .map_err(|e| match e {
                         Recording::Exec(e) => e,
                         Recording::Driver(e) => {
                             failed(&format!("program '{}' as a graph", self.plan.name), 0, &e)
                         }
-                    },
-                )?,
+                    })?,
             );
         }
         self.binding = Some(Binding { state: state.id, generation: scratch.generation, calls, graph });
         Ok(())
     }
 
-    /// Queues calls in order.
-    fn queue<'a>(&self, calls: impl Iterator<Item = &'a Bound>) -> Result<(), ExecError> {
-        let stream = &self.shared.stream;
-        for bound in calls {
-            let done = match &self.ready[bound.step][bound.call] {
-                Ready::Kernel { function, grid, block, shared, .. } => {
-                    // SAFETY: the lowering made source and arguments together; `plan::steps` saw that operands lie inside
-                    // the arena, the state or the program's memory, all alive until the program or the state is dropped,
-                    // which waits for the device.
-                    unsafe { function.launch(stream, *grid, *block, *shared, &bound.addresses) }
-                        .map_err(|e| e.to_string())
-                }
-                Ready::Product(product) => {
-                    let at = |i: usize| bound.addresses.get(i).copied().unwrap_or(0);
-                    // SAFETY: as above.
-                    unsafe {
-                        self.shared.blas()?.run(
-                            product,
-                            [at(0), at(1), at(2), at(3)],
-                            &self.shared.products,
-                            stream,
-                        )
-                    }
-                }
-                // SAFETY: as above.
-                Ready::Zero(_, bytes) => {
-                    unsafe { stream.zero(bound.addresses[0], *bytes) }.map_err(|e| e.to_string())
-                }
-            };
-            done.map_err(|message| {
-                let launch = self.steps[bound.step].launch;
-                let name = self
-                    .plan
-                    .launches
-                    .get(launch)
-                    .map_or("a copy of a result".into(), |l| format!("{} in '{}'", l.op, l.scope));
-                let message = format!("program '{}', launch {launch} ({name}): {message}", self.plan.name);
-                ExecError::Device { device: NAME.into(), message }
-            })?;
+    /// Queues all calls, each on its branch.
+    fn queue_branches(&self, calls: &[Bound]) -> Result<(), ExecError> {
+        let streams = [&*self.shared.stream, &self.shared.aside];
+        let fault = |e: DriverFault| failed(&format!("program '{}'", self.plan.name), 0, &e);
+        if self.steps.iter().all(|s| s.branch == 0) {
+            return calls.iter().try_for_each(|bound| self.queue(bound, streams[0]));
         }
-        Ok(())
+        let mark = |stream: &Stream| {
+            let event = Event::new(stream.context())?;
+            event.record(stream)?;
+            Ok(event)
+        };
+        streams[1].wait(&mark(streams[0]).map_err(fault)?).map_err(fault)?;
+        let awaited: HashSet<usize> = self.steps.iter().flat_map(|s| s.after.iter().copied()).collect();
+        let mut ended: HashMap<usize, Event> = HashMap::new();
+        let mut calls = calls.iter().peekable();
+        for (i, step) in self.steps.iter().enumerate() {
+            let stream = streams[step.branch];
+            for event in step.after.iter().filter_map(|a| ended.get(a)) {
+                stream.wait(event).map_err(fault)?;
+            }
+            while let Some(bound) = calls.next_if(|b| b.step == i) {
+                self.queue(bound, stream)?;
+            }
+            if awaited.contains(&i) {
+                ended.insert(i, mark(stream).map_err(fault)?);
+            }
+        }
+        streams[0].wait(&mark(streams[1]).map_err(fault)?).map_err(fault)
+    }
+
+    /// Queues a call.
+    fn queue(&self, bound: &Bound, stream: &Stream) -> Result<(), ExecError> {
+        let done = match &self.ready[bound.step][bound.call] {
+            Ready::Kernel { function, grid, block, shared, .. } => {
+                // SAFETY: the lowering made source and arguments together; `plan::steps` saw that operands lie inside the
+                // arena, the state or the program's memory, all alive until the program or the state is dropped, which
+                // waits for the device.
+                unsafe { function.launch(stream, *grid, *block, *shared, &bound.addresses) }
+                    .map_err(|e| e.to_string())
+            }
+            Ready::Product(product) => {
+                let at = |i: usize| bound.addresses.get(i).copied().unwrap_or(0);
+                let workspace =
+                    self.shared.products.address() + (self.steps[bound.step].branch * WORKSPACE) as u64;
+                // SAFETY: as above; each branch has a workspace of its own.
+                unsafe { self.shared.blas()?.run(product, [at(0), at(1), at(2), at(3)], workspace, stream) }
+            }
+            // SAFETY: as above.
+            Ready::Zero(_, bytes) => {
+                unsafe { stream.zero(bound.addresses[0], *bytes) }.map_err(|e| e.to_string())
+            }
+        };
+        done.map_err(|message| {
+            let launch = self.steps[bound.step].launch;
+            let name = self.plan.launches.get(launch);
+            let name = name.map_or("a copy of a result".into(), |l| format!("{} in '{}'", l.op, l.scope));
+            let message = format!("program '{}', launch {launch} ({name}): {message}", self.plan.name);
+            ExecError::Device { device: NAME.into(), message }
+        })
     }
 
     fn check_inputs(&self, inputs: &[&[u8]]) -> Result<(), ExecError> {
@@ -277,6 +301,7 @@ impl From<DriverFault> for Recording {
 struct Bases<'a> {
     arena: u64,
     work: u64,
+    work_bytes: usize,
     state: &'a CudaState,
     program: &'a CudaProgram,
 }
@@ -300,7 +325,8 @@ impl Bases<'_> {
                 };
                 base + at as u64
             }
-            (Arg::Work(at), _) => self.work + at as u64,
+            // Each branch has a workspace of its own.
+            (Arg::Work(at), _) => self.work + (step.branch * self.work_bytes + at) as u64,
             _ => self.program.tables.address() + self.program.table_starts[index] as u64,
         }
     }
@@ -366,7 +392,7 @@ impl Program for CudaProgram {
             // SAFETY: the memory that was bound is alive: the state is borrowed, the rest is this program's or shared.
             Some(Binding { graph: Some(graph), .. }) => unsafe { graph.launch(&self.shared.stream) }
                 .map_err(|e| failed(&format!("program '{}'", self.plan.name), 0, &e))?,
-            Some(binding) => self.queue(binding.calls.iter())?,
+            Some(binding) => self.queue_branches(&binding.calls)?,
             None => {}
         }
         lock(&self.shared.scratch).ran = self.id;
@@ -382,7 +408,7 @@ impl Program for CudaProgram {
         let calls = self.binding.as_ref().map_or(&[][..], |b| &b.calls[..]);
         marks[0].record(stream).map_err(fault)?;
         for (i, mark) in marks.iter().enumerate().skip(1) {
-            self.queue(calls.iter().filter(|b| b.step == i - 1))?;
+            calls.iter().filter(|b| b.step == i - 1).try_for_each(|b| self.queue(b, stream))?;
             mark.record(stream).map_err(fault)?;
         }
         stream.synchronize().map_err(fault)?;

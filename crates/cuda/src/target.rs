@@ -49,6 +49,10 @@ impl Target for CudaTarget {
         Some(DType::Bf16)
     }
 
+    fn branches(&self) -> usize {
+        crate::plan::BRANCHES
+    }
+
     fn alignment(&self) -> usize {
         ALIGNMENT
     }

@@ -28,6 +28,11 @@ pub trait Target: Send + Sync {
         None
     }
 
+    /// How many branches of launches may run side by side.
+    fn branches(&self) -> usize {
+        1
+    }
+
     /// Offsets in the arena are multiples of this many bytes; a power of two.
     fn alignment(&self) -> usize;
 }

@@ -9,9 +9,10 @@ mod arena;
 mod lower;
 mod place;
 
+use crate::schedule::{self, Scheduled, Work};
 use ocelli_ir::executor::Target;
 use ocelli_ir::plan::{Launch, Operand, Place, Plan};
-use ocelli_ir::{DType, Graph, Op, SlotId, StateSpec, TensorType, View};
+use ocelli_ir::{DType, Graph, Op, Phase, SlotId, StateSpec, TensorType, View};
 use std::sync::Arc;
 
 /// Where a numbered buffer lives, before scratch buffers have offsets.
@@ -41,6 +42,7 @@ struct Loc {
 struct Draft {
     op: Op,
     scope: Arc<str>,
+    phase: Phase,
     inputs: Vec<Loc>,
     outputs: Vec<Loc>,
 }
@@ -79,12 +81,13 @@ impl Drafts {
     }
 }
 
-/// Plans the memory of a graph for a target. The launches keep the graph's order, on one branch.
+/// Plans the memory of a graph for a target. The launches keep the graph's order, on as many branches as the target runs.
 pub fn plan(name: &str, graph: &Graph, state: &Arc<StateSpec>, target: &dyn Target) -> Plan {
     let mut drafts = lower::lower(graph, target);
     place::into_concats(&mut drafts, target);
     place::writes(&mut drafts, state);
-    let (offsets, arena_bytes) = arena::assign(&drafts, target.alignment());
+    let schedule = branches(&drafts, target.branches());
+    let (offsets, arena_bytes) = arena::assign(&drafts, &schedule, target.alignment());
     let operand = |loc: &Loc| Operand {
         place: match drafts.buffers[loc.buffer].home {
             Home::Scratch => Place::Arena(offsets[loc.buffer]),
@@ -95,20 +98,34 @@ pub fn plan(name: &str, graph: &Graph, state: &Arc<StateSpec>, target: &dyn Targ
         view: loc.view.clone(),
         dtype: drafts.dtype(loc),
     };
-    let launch = |d: &Draft| Launch {
+    let launch = |(d, s): (&Draft, Scheduled)| Launch {
         op: d.op.clone(),
         scope: d.scope.clone(),
         inputs: d.inputs.iter().map(operand).collect(),
         outputs: d.outputs.iter().map(operand).collect(),
-        branch: 0,
-        after: vec![],
+        branch: s.branch,
+        after: s.after,
     };
     Plan {
         name: name.to_string(),
-        launches: drafts.launches.iter().map(launch).collect(),
+        launches: drafts.launches.iter().zip(schedule).map(launch).collect(),
         inputs: drafts.inputs.clone(),
         outputs: drafts.outputs.iter().map(|(n, loc)| (n.clone(), operand(loc))).collect(),
         arena_bytes,
         state: state.clone(),
     }
+}
+
+/// The branch of each launch, by the memory that it touches.
+fn branches(drafts: &Drafts, branches: usize) -> Vec<Scheduled> {
+    let keys = |locs: &[Loc]| {
+        let key = |loc: &Loc| match drafts.buffers[loc.buffer].home {
+            Home::Scratch => Some(loc.buffer),
+            Home::State(slot) => Some(drafts.buffers.len() + slot.0 as usize),
+            Home::Input(_) => None,
+        };
+        locs.iter().filter_map(key).collect()
+    };
+    let work = |d: &Draft| Work { phase: d.phase, reads: keys(&d.inputs), writes: keys(&d.outputs) };
+    schedule::schedule(&drafts.launches.iter().map(work).collect::<Vec<_>>(), branches)
 }

@@ -48,7 +48,8 @@ pub fn relative_difference(have: &[f64], want: &[f64]) -> f64 {
 /// How far results of an op in f32 may be from its reference evaluation in f64, as a share of the largest magnitude in the tensor.
 pub fn op_bound(name: &str) -> f64 {
     match name {
-        "attention_grad" | "layer_norm_grad" | "rms_norm_grad" => 4e-6,
+        "attention_grad" => 8e-6,
+        "layer_norm_grad" | "rms_norm_grad" => 4e-6,
         "matmul" | "layer_norm" | "reduce_sum" | "attention" | "adam" | "fused" => 2e-6,
         "cross_entropy" | "cross_entropy_grad" => 2e-6,
         "linear_cross_entropy" | "linear_cross_entropy_grad" => 2e-6,
@@ -73,8 +74,16 @@ pub fn cancels(name: &str) -> bool {
         "attention_grad",
         "scatter_rows",
     ];
-    let terms =
-        ["gelu_grad", "gelu_tanh_grad", "swiglu_grad", "adam", "cos", "cross_entropy", "normalize_pixels"];
+    let terms = [
+        "gelu_grad",
+        "gelu_tanh_grad",
+        "swiglu",
+        "swiglu_grad",
+        "adam",
+        "cos",
+        "cross_entropy",
+        "normalize_pixels",
+    ];
     sums.contains(&name) || terms.contains(&name)
 }
 

@@ -105,6 +105,17 @@ impl Stream {
         unsafe { result::memset_d8_async(address, 0, bytes, self.raw) }.asked("filling device memory")
     }
 
+    /// What is queued from here on starts after what was queued before `event` was set.
+    ///
+    /// # Errors
+    /// If the driver fails.
+    pub fn wait(&self, event: &Event) -> Driven<()> {
+        self.context.bind()?;
+        let flags = sys::CUevent_wait_flags::CU_EVENT_WAIT_DEFAULT;
+        // SAFETY: both are alive.
+        unsafe { result::stream::wait_event(self.raw, event.raw, flags) }.asked("waiting for an event")
+    }
+
     /// Waits until all that was queued is done.
     ///
     /// # Errors

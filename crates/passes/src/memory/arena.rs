@@ -1,12 +1,12 @@
 //! Offsets for scratch buffers: largest first, each at the lowest place where no buffer alive at the same time
 //! lies (Pisarchyk and Lee, "Efficient memory management for deep neural net inference", 2020, greedy by size).
 
-use super::{Draft, Drafts, Home};
-use crate::schedule::HappensBefore;
+use super::{Drafts, Home};
+use crate::schedule::{HappensBefore, Scheduled};
 
 /// The offset in bytes of each buffer (0 for those that are not scratch) and the size of the arena.
-pub(super) fn assign(drafts: &Drafts, alignment: usize) -> (Vec<usize>, usize) {
-    let order = HappensBefore::new(drafts.launches.iter().map(|_: &Draft| (0, &[] as &[usize])));
+pub(super) fn assign(drafts: &Drafts, schedule: &[Scheduled], alignment: usize) -> (Vec<usize>, usize) {
+    let order = HappensBefore::new(schedule.iter().map(|s| (s.branch, &s.after[..])));
     let uses = uses(drafts);
     let size = |b: usize| drafts.buffers[b].ty.bytes().next_multiple_of(alignment).max(alignment);
     let mut pending: Vec<usize> = (0..drafts.buffers.len())

@@ -5,7 +5,6 @@ use ocelli_ir::executor::Target;
 use ocelli_ir::ops::Contiguous;
 use ocelli_ir::{Graph, Node, Op, Value, View};
 use std::collections::HashMap;
-use std::sync::Arc;
 
 pub(super) fn lower(graph: &Graph, target: &dyn Target) -> Drafts {
     let mut lowering = Lowering {
@@ -72,7 +71,7 @@ impl Lowering<'_> {
             Some(views) => views,
             None => {
                 let views = op.alias(&View::contiguous(loc.view.shape.clone()))?;
-                loc = self.copy(value, loc, &node.scope);
+                loc = self.copy(value, loc, node);
                 views
             }
         };
@@ -89,7 +88,8 @@ impl Lowering<'_> {
         let outputs: Vec<Loc> =
             node.outputs.iter().map(|&v| self.drafts.scratch(self.graph.ty(v).clone())).collect();
         self.locs.extend(outputs.iter().cloned());
-        self.drafts.launches.push(Draft { op: node.op.clone(), scope: node.scope.clone(), inputs, outputs });
+        let (op, scope, phase) = (node.op.clone(), node.scope.clone(), node.phase);
+        self.drafts.launches.push(Draft { op, scope, phase, inputs, outputs });
     }
 
     /// The location of input `i`, or of a copy that the kernel can read.
@@ -99,17 +99,18 @@ impl Lowering<'_> {
         if loc.view.is_contiguous() || self.target.reads_view(&node.op, i, &loc.view) {
             return loc;
         }
-        self.copy(value, loc, &node.scope)
+        self.copy(value, loc, node)
     }
 
-    /// A copy of a value without gaps; one serves all who need it.
-    fn copy(&mut self, value: Value, from: Loc, scope: &Arc<str>) -> Loc {
+    /// A copy of a value without gaps, first for `node`; one serves all who need it.
+    fn copy(&mut self, value: Value, from: Loc, node: &Node) -> Loc {
         if let Some(copy) = self.copies.get(&value.index()) {
             return copy.clone();
         }
         let copy = self.drafts.scratch(self.graph.ty(value).clone());
         let (inputs, outputs) = (vec![from], vec![copy.clone()]);
-        self.drafts.launches.push(Draft { op: Contiguous.into(), scope: scope.clone(), inputs, outputs });
+        let (op, scope, phase) = (Contiguous.into(), node.scope.clone(), node.phase);
+        self.drafts.launches.push(Draft { op, scope, phase, inputs, outputs });
         self.copies.insert(value.index(), copy.clone());
         copy
     }

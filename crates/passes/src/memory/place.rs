@@ -4,7 +4,7 @@
 use super::{Buffer, Draft, Drafts, Home, Loc};
 use ocelli_ir::executor::Target;
 use ocelli_ir::ops::{Contiguous, StateWrite};
-use ocelli_ir::{Op, SlotId, StateSpec, View};
+use ocelli_ir::{Op, Phase, SlotId, StateSpec, View};
 use std::sync::Arc;
 
 /// Drops each `concat` whose parts can all be written in place by the launches that make them.
@@ -94,14 +94,16 @@ pub(super) fn writes(drafts: &mut Drafts, state: &StateSpec) {
         let output = Loc { buffer: drafts.buffers.len() - 1, view };
         let from = if from.view.is_contiguous() { from } else { copied(drafts, &from, &scope) };
         let op = StateWrite { slot, ty }.into();
-        drafts.launches.push(Draft { op, scope, inputs: vec![from], outputs: vec![output] });
+        let (phase, inputs, outputs) = (Phase::Update, vec![from], vec![output]);
+        drafts.launches.push(Draft { op, scope, phase, inputs, outputs });
     }
 }
 
 fn copied(drafts: &mut Drafts, from: &Loc, scope: &Arc<str>) -> Loc {
     let copy = drafts.scratch(drafts.loc_ty(from));
     let (inputs, outputs) = (vec![from.clone()], vec![copy.clone()]);
-    drafts.launches.push(Draft { op: Contiguous.into(), scope: scope.clone(), inputs, outputs });
+    let (op, scope, phase) = (Contiguous.into(), scope.clone(), Phase::Update);
+    drafts.launches.push(Draft { op, scope, phase, inputs, outputs });
     copy
 }
 

@@ -13,35 +13,62 @@ constexpr int PITCH = BN + 4;
 static_assert(TN % 2 == 0 && BK % 16 == 0, "tiles are whole fragments");
 
 // Place of a chunk of 8 elements in a tile with rows of CHUNKS chunks, permuted so that ldmatrix meets no bank twice.
-template <int CHUNKS> __device__ __forceinline__ int place(int row, int chunk) {
-    const int x = CHUNKS >= 8 ? row & 7 : (row >> 1) & (CHUNKS - 1);
+template <int CHUNKS> __device__ __forceinline__ u32 place(u32 row, u32 chunk) {
+    const u32 x = CHUNKS >= 8 ? row & 7 : (row >> 1) & (CHUNKS - 1);
     return (row * CHUNKS + (chunk ^ x)) * 8;
 }
 
-// Starts the copy of a tile of `SIDE` rows of the result's side, `from` on, and BK of K, `at` on.
-template <int SIDE, bool TURNED>
-__device__ __forceinline__ void fetch(T* to, const T* source, u64 pitch, int from, int side, int at) {
-    constexpr int CHUNKS = TURNED ? SIDE / 8 : BK / 8, ROWS = TURNED ? BK : SIDE;
+// Copies tiles of one operand: `SIDE` of the result's side by BK of K a step. A thread's chunks are GAP rows apart, so that
+// all their addresses differ by constants, and the permutation is the same in all.
+template <int SIDE, bool TURNED, int PITCH> struct Loader {
+    static constexpr int CHUNKS = TURNED ? SIDE / 8 : BK / 8, ROWS = TURNED ? BK : SIDE;
+    static constexpr int GAP = THREADS / CHUNKS, COUNT = ROWS * CHUNKS / THREADS;
+    static_assert(THREADS % CHUNKS == 0 && ROWS * CHUNKS % THREADS == 0 && GAP % 8 == 0, "threads share a tile evenly");
+    const T *source, *next;
+    u32 to, inside;
+    int k;
+
+    __device__ __forceinline__ Loader(const T* at, u32 from, u32 side) : source(at), inside(0) {
+        const u32 row = threadIdx.x / CHUNKS, chunk = threadIdx.x % CHUNKS;
+        to = place<CHUNKS>(row, chunk);
+        if (TURNED) {
+            next = at + u64(row) * PITCH + from + chunk * 8;
+            inside = from + chunk * 8 < side ? ~0u : 0u;
+            k = row;
+        } else {
+            next = at + u64(from + row) * PITCH + chunk * 8;
 #pragma unroll
-    for (int n = threadIdx.x; n < ROWS * CHUNKS; n += THREADS) {
-        const int row = n / CHUNKS, chunk = n % CHUNKS;
-        const int r = (TURNED ? at : from) + row, c = (TURNED ? from : at) + chunk * 8;
-        const bool inside = TURNED ? r < K && c < side : r < side && c < K;
-        cp_async16(to + place<CHUNKS>(row, chunk), inside ? source + u64(r) * pitch + c : source, inside);
+            for (int i = 0; i < COUNT; i++) inside |= (from + row + i * GAP < side ? 1u : 0u) << i;
+            k = chunk * 8;
+        }
     }
-}
+
+    // Starts the copy of the next step.
+    __device__ __forceinline__ void load(T* tile) {
+#pragma unroll
+        for (int i = 0; i < COUNT; i++) {
+            const bool within = K % BK == 0 || (TURNED ? k + i * GAP < K : k < K);
+            const bool valid = (inside >> i & 1) && within;
+            cp_async16(tile + to + i * GAP * CHUNKS * 8, valid ? next + u64(i) * GAP * PITCH : source, valid);
+        }
+        next += TURNED ? u64(BK) * PITCH : u64(BK);
+        k += BK;
+    }
+};
 
 extern "C" __global__ void __launch_bounds__(THREADS) gemm(const T* __restrict__ a, const T* __restrict__ b EPILOGUE_PARAMS) {
     extern __shared__ __align__(16) unsigned char memory[];
     T* tiles = (T*)memory;
-    const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
-    const int wm = warp % WARPS_M * (16 * TM), wn = warp / WARPS_M * (8 * TN);
-    const int row0 = blockIdx.y * BM, col0 = blockIdx.x * BN;
+    const u32 lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+    const u32 wm = warp % WARPS_M * (16 * TM), wn = warp / WARPS_M * (8 * TN);
+    const u32 row0 = blockIdx.y * BM, col0 = blockIdx.x * BN;
     constexpr int STEPS = (K + BK - 1) / BK;
+    Loader<BM, A_TURNED, LDA> load_a(a, row0, M);
+    Loader<BN, B_TURNED, LDB> load_b(b, col0, N);
     auto load = [&](int step) {
         T* stage = tiles + step % STAGES * STAGE;
-        fetch<BM, A_TURNED>(stage, a, LDA, row0, M, step * BK);
-        fetch<BN, B_TURNED>(stage + A_TILE, b, LDB, col0, N, step * BK);
+        load_a.load(stage);
+        load_b.load(stage + A_TILE);
     };
 #pragma unroll
     for (int s = 0; s < STAGES - 1; s++) {
@@ -90,8 +117,9 @@ extern "C" __global__ void __launch_bounds__(THREADS) gemm(const T* __restrict__
             *(float2*)(to + 8 * PITCH) = make_float2(sums[i][j][2], sums[i][j][3]);
         }
     __syncthreads();
-    for (int n = threadIdx.x; n < BM * BN / 8; n += THREADS) {
-        const int row = n / (BN / 8), col = n % (BN / 8) * 8;
+#pragma unroll 2
+    for (u32 i = 0; i < BM * BN / 8 / THREADS; i++) {
+        const u32 n = i * THREADS + threadIdx.x, row = n / (BN / 8), col = n % (BN / 8) * 8;
         if (row0 + row >= M || col0 + col >= N) continue;
         const float4 lo = *(const float4*)(out + row * PITCH + col), hi = *(const float4*)(out + row * PITCH + col + 4);
         const float t[8] = {lo.x, lo.y, lo.z, lo.w, hi.x, hi.y, hi.z, hi.w};
