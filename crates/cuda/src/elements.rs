@@ -11,8 +11,6 @@ use std::fmt::Write;
 
 /// Threads of a block.
 const BLOCK: usize = 256;
-/// Neighbours that a product hands to its epilogue.
-const SUMS: usize = 8;
 
 /// How the elements of an operand are found.
 #[derive(Clone, Debug, PartialEq)]
@@ -22,7 +20,7 @@ pub enum Place {
     /// The index of the first of a thread's elements, an expression of coordinates and of what the prologue declares; the
     /// distance along the last axis; and a condition, without which 0 is read and nothing is written.
     At(String, usize, Option<String>),
-    /// Read only: the sums that a product hands to its epilogue.
+    /// Read only: what a kernel hands to its epilogue.
     Sums,
 }
 
@@ -37,6 +35,13 @@ pub struct Access {
     pub align: usize,
     /// Where its elements are.
     pub place: Place,
+}
+
+impl Access {
+    /// What a kernel hands to its epilogue.
+    pub const fn sums() -> Self {
+        Self { arg: Arg::Work(0), dtype: DType::F32, align: 16, place: Place::Sums }
+    }
 }
 
 /// What the elements that a kernel reads are called in its statements: `x0, x1, ..` or `e0, e1, ..`.
@@ -100,28 +105,28 @@ impl Loop {
         }
     }
 
-    /// A function of a product's kernel instead, which is given eight neighbours of the sums at a time: its text, which
-    /// defines the kernel's further parameters and arguments, and their addresses. None if some operand does not lie so
-    /// that eight neighbours can be moved at once.
-    pub fn epilogue(mut self) -> Option<(String, Vec<Arg>)> {
+    /// A function of another kernel instead, which is given `width` neighbours of what that computes at a time: its text,
+    /// which defines the kernel's further parameters and arguments, and their addresses. None if some operand does not lie
+    /// so that as many neighbours can be moved at once.
+    pub fn epilogue(mut self, width: usize) -> Option<(String, Vec<Arg>)> {
         self.scalar();
         let last = self.space.len() - 1;
-        let fits = self.space[last].is_multiple_of(SUMS)
-            && self.all_take(SUMS, last)
+        let fits = self.space[last].is_multiple_of(width)
+            && self.all_take(width, last)
             && self.numel_reach() < 1 << 31;
         if !fits {
             return None;
         }
         let params = self.params();
         let names: Vec<&str> = params.iter().filter_map(|p| p.rsplit([' ', '*']).next()).collect();
-        let mut text = pack(SUMS);
+        let mut text = pack(width);
         let _ = writeln!(text, "#define EPILOGUE_PARAMS , {}", params.join(", "));
         let _ = writeln!(text, "#define EPILOGUE_ARGS , {}", names.join(", "));
         let _ = writeln!(
             text,
-            "__device__ __forceinline__ void epilogue(const u32 i, const float (&t)[{SUMS}] EPILOGUE_PARAMS) {{"
+            "__device__ __forceinline__ void epilogue(const u32 i, const float (&t)[{width}] EPILOGUE_PARAMS) {{"
         );
-        self.at_index(&mut text, SUMS, "u32");
+        self.at_index(&mut text, width, "u32");
         Some((text, self.args()))
     }
 

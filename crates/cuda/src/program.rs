@@ -214,8 +214,8 @@ impl CudaProgram {
                 // SAFETY: as above; each branch has a workspace of its own.
                 unsafe { self.shared.blas()?.run(product, [at(0), at(1), at(2), at(3)], workspace, stream) }
             }
-            // SAFETY: as above.
             Ready::Zero(_, bytes) => {
+                // SAFETY: as above.
                 unsafe { stream.zero(bound.addresses[0], *bytes) }.map_err(|e| e.to_string())
             }
         };

@@ -1,4 +1,4 @@
-//! Products with an epilogue on the GPU against their plain definitions in f64, in 16 bits, at sizes that no tile divides.
+//! Products and gradients of norms with an epilogue on the GPU against their plain definitions in f64, in 16 bits, at sizes that no tile divides.
 
 mod common;
 
@@ -6,7 +6,7 @@ use common::executor;
 use ocelli_ir::dropout::Dropout;
 use ocelli_ir::executor::Executor;
 use ocelli_ir::op::{Fill, Gen, Sample};
-use ocelli_ir::ops::{Add, DropoutOp, Fused, Gelu, GeluGrad, MatMul};
+use ocelli_ir::ops::{Add, DropoutOp, Fused, Gelu, GeluGrad, LayerNormGrad, MatMul};
 use ocelli_ir::{DType, Graph, GraphError, TensorType, Value};
 use ocelli_testkit::case::{Case, Lie};
 
@@ -86,11 +86,32 @@ fn bodies(half: DType) -> Vec<Sample> {
     let x = b.half(&[batch, t, n]);
     let sum = b.node(Add, &[x, kept]).unwrap();
     all.push(b.sample(&[sum]));
+    all.extend([128, 96, 40, 512].map(|width| norm(new(), width)));
     all
 }
 
+/// The gradient of a norm whose dx is added to another gradient and then dropped in part; both are results.
+fn norm(mut b: Body, width: usize) -> Sample {
+    let (batch, t) = (3, 43);
+    let x = b.half(&[batch, t, width]);
+    let gamma = b.input(DType::F32, &[width], Fill::Normal);
+    let [mean, rstd] = [0, 1].map(|_| b.input(DType::F32, &[batch * t], Fill::Range(0.5, 1.0)));
+    let dy = b.half(&[batch, t, width]);
+    let half = b.half;
+    let types =
+        [TensorType::new(half, [batch, t, width]), TensorType::f32([width]), TensorType::f32([width])];
+    let grads = b.g.typed(LayerNormGrad.into(), &[x, gamma, mean, rstd, dy], types.into()).unwrap();
+    let other = b.half(&[batch, t, width]);
+    let sum = b.node(Add, &[grads[0], other]).unwrap();
+    let keys = [b.input(DType::U32, &[2], Fill::Below(1 << 20)), b.input(DType::U32, &[], Fill::Below(99))];
+    let samples = b.input(DType::U32, &[batch], Fill::Below(1 << 20));
+    let dropout = Dropout { threshold: 20_000, site: 0x0123_4567_89ab_cdef };
+    let kept = b.node(DropoutOp { dropout }, &[sum, keys[0], keys[1], samples]).unwrap();
+    b.sample(&[sum, grads[1], grads[2], kept])
+}
+
 #[test]
-fn products_with_epilogues_equal_their_plain_definitions() {
+fn fused_ops_equal_their_plain_definitions() {
     let Some(gpu) = executor() else { return };
     for half in [DType::Bf16, DType::F16] {
         for (i, sample) in bodies(half).iter().enumerate() {

@@ -1,5 +1,9 @@
-// Sums of columns. A block takes 32 columns; eight groups of threads take every eighth row, and their sums are added in order.
-extern "C" __global__ void __launch_bounds__(256) column_sum(const float* from, T* to) {
+// Sums of columns, those from FIRST on, if it is defined, to a second place. A block takes 32 columns; eight groups of threads take every eighth row, and their sums are added in order.
+extern "C" __global__ void __launch_bounds__(256) column_sum(const float* from, T* to
+#ifdef FIRST
+                                                            , T* second
+#endif
+) {
     __shared__ float parts[8][33];
     const u32 lane = threadIdx.x % 32, group = threadIdx.x / 32, col = blockIdx.x * 32 + lane;
     float sum = 0.0f;
@@ -11,6 +15,12 @@ extern "C" __global__ void __launch_bounds__(256) column_sum(const float* from, 
         float all = 0.0f;
 #pragma unroll
         for (int g = 0; g < 8; g++) all += parts[g][lane];
+#ifdef FIRST
+        if (col >= FIRST) {
+            second[col - FIRST] = from_f32<T>(all);
+            return;
+        }
+#endif
         to[col] = from_f32<T>(all);
     }
 }

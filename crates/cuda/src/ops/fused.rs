@@ -2,7 +2,7 @@
 //! registers, in f32; by itself, or as the epilogue of the one product that it may hold.
 
 use super::gemm::Product;
-use super::{arithmetic, dropout};
+use super::{arithmetic, dropout, row_norm};
 use crate::elements::{Access, Loop, Place, ReadName};
 use crate::lower::{Arg, Lowered, Lowering, Tensor};
 use ocelli_ir::ops::{Fused, MatMul};
@@ -18,7 +18,7 @@ pub fn lower(op: &Fused, cx: &Lowering) -> Option<Lowered> {
         body,
         cx,
         inputs,
-        product: None,
+        core: None,
         names: HashMap::new(),
         one: Loop { name: ReadName::E, ..Loop::default() },
     };
@@ -26,13 +26,30 @@ pub fn lower(op: &Fused, cx: &Lowering) -> Option<Lowered> {
     for node in body.nodes() {
         made.node(node)?;
     }
+    let sums: Vec<Value> = if let Some(Core::Norm(_, sums)) = &made.core { sums.clone() } else { vec![] };
+    let mut places = vec![None; sums.len()];
     for (i, (_, v)) in body.outputs().iter().enumerate() {
-        made.write(i, *v)?;
+        match sums.iter().position(|s| s == v) {
+            Some(sum) => places[sum] = Some((Arg::Out(i, 0), &cx.outs[i])),
+            None => made.write(i, *v)?,
+        }
     }
-    match made.product {
-        Some(product) => product.lower(made.one, cx.machine.processors),
+    let processors = cx.machine.processors;
+    match made.core {
+        Some(Core::Product(product)) => product.lower(made.one, processors),
+        Some(Core::Norm(inputs, _)) => {
+            let ins: Vec<_> = inputs.iter().map(|&i| (Arg::In(i, 0), &cx.ins[i])).collect();
+            row_norm::backward(&ins, &places.into_iter().collect::<Option<Vec<_>>>()?, made.one, processors)
+        }
         None => Some(Lowered::kernel(made.one.kernel())),
     }
+}
+
+/// An op that is more than element by element.
+enum Core {
+    Product(Product),
+    /// The gradient of a norm: its inputs, and its results but dx.
+    Norm(Vec<usize>, Vec<Value>),
 }
 
 /// A kernel in the making.
@@ -41,8 +58,8 @@ struct Made<'a> {
     cx: &'a Lowering,
     /// Numbers of the inputs.
     inputs: HashMap<Value, usize>,
-    /// The product, if there is one.
-    product: Option<Product>,
+    /// The op whose results the others go on from, if there is one.
+    core: Option<Core>,
     /// Variables that hold values.
     names: HashMap<Value, String>,
     one: Loop,
@@ -52,7 +69,8 @@ impl Made<'_> {
     /// The space of all elements: that of the dropout, if there is one, else of the product or the first result.
     fn space(&self) -> Option<Vec<usize>> {
         let drops = self.body.nodes().iter().find(|n| matches!(n.op, Op::DropoutOp(_)));
-        let product = self.body.nodes().iter().find(|n| matches!(n.op, Op::MatMul(_)));
+        let core = |n: &&Node| matches!(n.op, Op::MatMul(_) | Op::LayerNormGrad(_) | Op::RmsNormGrad(_));
+        let product = self.body.nodes().iter().find(core);
         match (drops, product) {
             (Some(node), _) => Some(dropout::space(&self.body.shape(node.outputs[0]))),
             (None, Some(node)) => Some(self.body.shape(node.outputs[0])),
@@ -99,6 +117,7 @@ impl Made<'_> {
                 self.declare(node, &text, &[x])
             }
             Op::MatMul(op) => self.product(op, node),
+            Op::LayerNormGrad(_) | Op::RmsNormGrad(_) => self.norm(node),
             op if node.outputs.iter().all(full) => {
                 let text = arithmetic::statements(op, node.inputs.len()).filter(|t| !t.contains("c_last"))?;
                 let shape = self.body.ty(node.outputs[0]).shape.clone();
@@ -117,12 +136,10 @@ impl Made<'_> {
         });
         let [Some((a, av)), Some((b, bv))] = views else { return None };
         let product = Product::new(op, [(a, &self.cx.ins[a], &av), (b, &self.cx.ins[b], &bv)])?;
-        if product.numel() != self.numel() || self.product.replace(product).is_some() {
+        if product.numel() != self.numel() || self.core.replace(Core::Product(product)).is_some() {
             return None;
         }
-        let sums = Access { arg: Arg::Work(0), dtype: DType::F32, align: 16, place: Place::Sums };
-        self.one.reads.push(sums);
-        let sums = format!("e{}", self.one.reads.len() - 1);
+        let sums = self.sums();
         let shape = self.body.ty(node.outputs[0]).shape.clone();
         let mut names = vec![sums];
         if let Some(&bias) = node.inputs.get(2) {
@@ -134,6 +151,26 @@ impl Made<'_> {
             "        const float y0 = x0;\n"
         };
         self.declare(node, text, &names)
+    }
+
+    /// The variable of what a kernel hands to its epilogue.
+    fn sums(&mut self) -> String {
+        self.one.reads.push(Access::sums());
+        format!("e{}", self.one.reads.len() - 1)
+    }
+
+    /// The gradient of a norm: dx goes on from here, the sums of the others are made as always.
+    fn norm(&mut self, node: &Node) -> Option<()> {
+        let inputs = node.inputs.iter().map(|v| self.inputs.get(v).copied()).collect::<Option<Vec<_>>>()?;
+        let dense = |&i: &usize| self.cx.ins[i].view.is_contiguous();
+        let full = self.body.ty(node.outputs[0]).shape.numel() == self.numel();
+        let core = Core::Norm(inputs.clone(), node.outputs[1..].to_vec());
+        if !full || !inputs.iter().all(dense) || self.core.replace(core).is_some() {
+            return None;
+        }
+        let sums = self.sums();
+        let one = Node { outputs: vec![node.outputs[0]], ..node.clone() };
+        self.declare(&one, "        const float y0 = x0;\n", &[sums])
     }
 
     /// Statements as a block of their own, whose results become variables.

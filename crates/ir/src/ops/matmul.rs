@@ -108,25 +108,26 @@ impl OpDef for MatMul {
         let dy = cx.only(0)?;
         let (a, b) = (cx.inputs[0], cx.inputs[1]);
         let product = |ta, tb| MatMul { ta, tb, bias: false };
-        // d op(a) = dy op(b)^T and d op(b) = op(a)^T dy; a transposed input gets the transpose of that.
-        let da = if self.ta {
-            cx.g.one(product(self.tb, true), &[b, dy])?
-        } else {
-            cx.g.one(product(false, !self.tb), &[dy, b])?
-        };
+        // d op(b) = op(a)^T dy and d op(a) = dy op(b)^T; a transposed input gets the transpose of that. What a goes on to
+        // is added to that last, so it comes last: nothing stands between.
         let db = if self.tb {
             cx.g.one(product(true, self.ta), &[dy, a])?
         } else {
             cx.g.one(product(!self.ta, false), &[a, dy])?
         };
-        let mut grads = vec![Some(da), Some(db)];
+        let mut behind = vec![Some(db)];
         if self.bias {
             let shape = cx.g.shape(dy);
             let n = shape[shape.len() - 1];
             let sums = cx.g.one(ReduceSum { axes: (0..shape.len() - 1).collect() }, &[dy])?;
-            grads.push(Some(cx.g.reshape(sums, [n])?));
+            behind.push(Some(cx.g.reshape(sums, [n])?));
         }
-        Ok(grads)
+        let da = if self.ta {
+            cx.g.one(product(self.tb, true), &[b, dy])?
+        } else {
+            cx.g.one(product(false, !self.tb), &[dy, b])?
+        };
+        Ok([vec![Some(da)], behind].concat())
     }
 
     fn sample(g: &mut Gen) -> Sample {

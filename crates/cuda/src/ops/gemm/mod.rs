@@ -9,6 +9,8 @@ use ocelli_ir::ops::{Extents, MatMul};
 
 /// Steps along the inner extent, in elements.
 const BK: usize = 32;
+/// Results that the epilogue is given at once.
+const NEIGHBOURS: usize = 8;
 /// Steps that are on their way at once.
 const STAGES: usize = 4;
 
@@ -53,7 +55,7 @@ impl Product {
             return None;
         }
         let [warps_m, warps_n] = if bn == 128 { [2, 4] } else { [4, 2] };
-        let (text, args) = epilogue.epilogue()?;
+        let (text, args) = epilogue.epilogue(NEIGHBOURS)?;
         let pitch = |m: &Matrix| m.row.max(m.col);
         let source = Defines::new()
             .with("T", c_type(self.a.dtype))

@@ -1,18 +1,13 @@
 // Gradients of norms of rows. With h = (x - mean) rstd and t = dy gamma: dx = rstd (t - mean(t) - h mean(t h)), where
-// mean(t) is 0 unless MEAN. Each block sums dy h (and dy) of its rows for the gradients of scale (and shift).
-template <typename E> struct alignas(sizeof(E) * PACK > 16 ? 16 : sizeof(E) * PACK) Pack { E e[PACK]; };
+// mean(t) is 0 unless MEAN. Each block sums dy h (and dy) of its rows for the gradients of scale (and shift). dx is handed to
+// `epilogue` in groups of PACK, whose number counts the whole matrix row by row.
 constexpr int STEPS = (COLS + 32 * PACK - 1) / (32 * PACK);
 
 extern "C" __global__ void __launch_bounds__(32 * WARPS) norm_rows_grad(const TX* x, const TG* gamma,
 #if MEAN
                                                                        const float* mean_in,
 #endif
-                                                                       const float* rstd_in, const TDY* dy, TDX* dx,
-                                                                       float* dgamma
-#if MEAN
-                                                                       , float* dbeta
-#endif
-) {
+                                                                       const float* rstd_in, const TDY* dy, float* sums EPILOGUE_PARAMS) {
     const u32 warp = threadIdx.x / 32, lane = threadIdx.x % 32;
     float sum_h[STEPS][PACK] = {}, sum_1[STEPS][PACK] = {};
     for (u32 row = blockIdx.x * WARPS + warp; row < ROWS; row += gridDim.x * WARPS) {
@@ -50,10 +45,10 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS) norm_rows_grad(const TX
         for (int s = 0; s < STEPS; s++) {
             const u32 at = (s * 32 + lane) * PACK;
             if (COLS % (32 * PACK) == 0 || at < COLS) {
-                Pack<TDX> p;
+                float d[PACK];
 #pragma unroll
-                for (int i = 0; i < PACK; i++) p.e[i] = from_f32<TDX>(rstd * (t[s][i] - mean_t - h[s][i] * mean_th));
-                *(Pack<TDX>*)(dx + u64(row) * COLS + at) = p;
+                for (int i = 0; i < PACK; i++) d[i] = rstd * (t[s][i] - mean_t - h[s][i] * mean_th);
+                epilogue(row * (COLS / PACK) + at / PACK, d EPILOGUE_ARGS);
             }
         }
     }
@@ -72,13 +67,7 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS) norm_rows_grad(const TX
                 float sum = 0.0f;
 #pragma unroll
                 for (int w = 0; w < WARPS; w++) sum += shared[w][c];
-                if (at < COLS) {
-#if MEAN
-                    (what ? dbeta : dgamma)[u64(blockIdx.x) * COLS + at] = sum;
-#else
-                    dgamma[u64(blockIdx.x) * COLS + at] = sum;
-#endif
-                }
+                if (at < COLS) sums[(u64(blockIdx.x) * (MEAN ? 2 : 1) + what) * COLS + at] = sum;
             }
         }
     }

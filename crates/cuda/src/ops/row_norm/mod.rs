@@ -4,6 +4,7 @@
 //! blocks' sums in their order.
 
 use super::column_sum;
+use crate::elements::{Access, Loop, Place};
 use crate::lower::{Arg, Call, Defines, KernelCall, Lowered, Lowering, Tensor, c_float, c_type};
 use ocelli_ir::ops::{LayerNorm, RmsNorm};
 
@@ -82,33 +83,56 @@ fn forward(cx: &Lowering, eps: f64, mean: bool) -> Option<Lowered> {
 }
 
 pub fn layer_norm_grad(cx: &Lowering) -> Option<Lowered> {
-    backward(cx, true)
+    let ins: Vec<Operand> = cx.ins.iter().enumerate().map(|(i, t)| (Arg::In(i, 0), t)).collect();
+    let sums: Vec<Operand> = cx.outs[1..].iter().enumerate().map(|(i, t)| (Arg::Out(i + 1, 0), t)).collect();
+    backward(&ins, &sums, stored(&cx.outs[0])?, cx.machine.processors)
 }
 
 pub fn rms_norm_grad(cx: &Lowering) -> Option<Lowered> {
-    backward(cx, false)
+    layer_norm_grad(cx)
 }
 
-fn backward(cx: &Lowering, mean: bool) -> Option<Lowered> {
-    let (x, gamma, dx) = (&cx.ins[0], &cx.ins[1], &cx.outs[0]);
-    let dy = cx.ins.last()?;
-    let rows = Rows::new(x, &[x, gamma, dx, dy])?;
-    let blocks = rows.blocks().min(2 * cx.machine.processors);
+/// An operand: its address, and how it lies.
+pub type Operand<'a> = (Arg, &'a Tensor);
+
+/// What is done with dx where it is only stored.
+fn stored(dx: &Tensor) -> Option<Loop> {
+    let (rows, cols) = dx.view.shape.rows();
+    let place = Place::Strides(vec![cols, 1]);
+    let write = Access { arg: Arg::Out(0, 0), dtype: dx.dtype, align: dx.align, place };
+    let (reads, body) = (vec![Access::sums()], "        const float y0 = x0;\n".into());
+    dx.view.is_contiguous().then(|| Loop {
+        space: vec![rows, cols],
+        reads,
+        writes: vec![write],
+        body,
+        ..Loop::default()
+    })
+}
+
+/// The gradients of a norm: inputs as of the op (with a mean or without), `sums` where those of scale (and shift) go, and
+/// what is done with dx.
+pub fn backward(ins: &[Operand<'_>], sums: &[Operand<'_>], dx: Loop, processors: usize) -> Option<Lowered> {
+    let (x, gamma, dy) = (ins[0].1, ins[1].1, ins.last()?.1);
+    let rows = Rows::new(x, &[x, gamma, dy])?;
+    let mean = sums.len() == 2;
+    let blocks = rows.blocks().min(2 * processors);
+    // The widest that the operands and what is done with dx both take.
+    let (pack, (text, args)) = [8, 4, 2, 1]
+        .into_iter()
+        .filter(|p| *p <= rows.pack)
+        .find_map(|p| Some((p, dx.clone().epilogue(p)?)))?;
     let mut done = Lowered::default();
-    let sums: Vec<Arg> =
-        (1..cx.outs.len()).map(|_| done.reserve(blocks * rows.cols * size_of::<f32>())).collect();
-    let defines = rows
-        .defines()
-        .with("TX", c_type(x.dtype))
-        .with("TG", c_type(gamma.dtype))
-        .with("MEAN", u8::from(mean));
-    let defines = defines.with("TDY", c_type(dy.dtype)).with("TDX", c_type(dx.dtype));
-    let source = defines.source(include_str!("backward.cu"));
-    let ins = (0..cx.ins.len()).map(|i| Arg::In(i, 0));
-    let args = ins.chain([Arg::Out(0, 0)]).chain(sums.iter().copied()).collect();
+    let part = done.reserve(blocks * sums.len() * rows.cols * size_of::<f32>());
+    let defines = Rows { pack, ..rows }.defines().with("TX", c_type(x.dtype)).with("TG", c_type(gamma.dtype));
+    let defines = defines.with("MEAN", u8::from(mean)).with("TDY", c_type(dy.dtype));
+    let source = defines.source(&[&text, include_str!("backward.cu")].concat());
+    let args = ins.iter().map(|i| i.0).chain([part]).chain(args).collect();
     done.calls.push(call("norm_rows_grad", source, blocks, args));
-    for (i, &from) in sums.iter().enumerate() {
-        done.calls.push(column_sum::call(from, blocks, rows.cols, Arg::Out(i + 1, 0), cx.outs[i + 1].dtype));
-    }
+    done.calls.push(match sums {
+        [(gamma, t), (beta, _)] => column_sum::pair(part, blocks, rows.cols, [*gamma, *beta], t.dtype),
+        [(gamma, t)] => column_sum::call(part, blocks, rows.cols, *gamma, t.dtype),
+        _ => return None,
+    });
     Some(done)
 }
