@@ -88,7 +88,7 @@ impl Golden {
 /// # Panics
 /// If the named folder or a case cannot be read: a golden test that checks nothing must not pass.
 pub fn all() -> Vec<Golden> {
-    let mut folders = vec![PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/golden"))];
+    let mut folders = vec![crate::tensors::folder("golden")];
     folders.extend(std::env::var_os("OCELLI_GOLDEN_DIR").map(PathBuf::from));
     let mut paths = Vec::new();
     for folder in &folders {

@@ -74,6 +74,13 @@ fn words<const N: usize>(bytes: &[u8]) -> impl Iterator<Item = [u8; N]> + '_ {
 /// # Panics
 /// If it cannot be read: a golden test that checks nothing must not pass.
 pub fn of_ops(name: &str) -> Tensors {
-    let path = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/golden_ops")).join(name);
+    let path = folder("golden_ops").join(name);
     Tensors::load(&path).unwrap_or_else(|e| panic!("{e}"))
+}
+
+/// A folder of this crate's files: beside its source, or in the folder that `OCELLI_TESTKIT` names, where tests run that were
+/// built on another machine.
+pub fn folder(name: &str) -> std::path::PathBuf {
+    let root = std::env::var_os("OCELLI_TESTKIT").unwrap_or_else(|| env!("CARGO_MANIFEST_DIR").into());
+    Path::new(&root).join(name)
 }

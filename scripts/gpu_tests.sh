@@ -1,0 +1,55 @@
+#!/usr/bin/env bash
+# The tests that need an NVIDIA GPU, built on one machine and run on another.
+#
+#   scripts/gpu_tests.sh pack FOLDER   builds the tests and `ocelli`, stripped, into FOLDER, with the files that they read
+#   FOLDER/run.sh [OUT]                on the GPU machine: runs them all; the last line is the sum. OUT keeps the whole output
+#
+# Where the GPU is in the machine that builds: `scripts/gpu_tests.sh here`.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+target=${CARGO_TARGET_DIR:-target}
+
+pack() {
+    mkdir -p "$1"
+    local to built
+    to=$(cd "$1" && pwd)
+    cargo build --release -p ocelli
+    built=$(cargo test --release --no-run --message-format short -p ocelli-cuda -p ocelli-train \
+        --test registry --test fused --test golden_cuda 2>&1 | tee /dev/stderr | sed -n 's/.*Executable.*(\(.*\))/\1/p')
+    for test in $built; do
+        strip -o "$to/$(basename "$test" | sed 's/-[0-9a-f]*$//').test" "$test"
+    done
+    strip -o "$to/ocelli" "$target/release/ocelli"
+    mkdir -p "$to/testkit"
+    cp -r crates/testkit/golden crates/testkit/golden_ops "$to/testkit/"
+    git log -1 --format=%h >"$to/commit"
+    cat >"$to/run.sh" <<'RUN'
+#!/usr/bin/env bash
+# Runs all GPU tests of this folder.
+cd "$(dirname "${BASH_SOURCE[0]}")"
+out=${1:-/dev/null}
+export OCELLI_NEEDS_GPU=1 OCELLI_TESTKIT=$PWD/testkit
+{
+    echo "commit $(cat commit)"
+    ./ocelli doctor
+    passed=0 failed=0
+    for test in ./*.test; do
+        echo "== $test"
+        if "$test" --nocapture 2>&1; then passed=$((passed + 1)); else failed=$((failed + 1)); fi
+    done
+    echo "$passed passed, $failed failed"
+    [ "$failed" = 0 ]
+} | tee "$out"
+exit "${PIPESTATUS[0]}"
+RUN
+    chmod +x "$to/run.sh"
+}
+
+case ${1:-} in
+pack) pack "${2:?a folder}" ;;
+here)
+    pack "$target/gpu-tests"
+    "$target/gpu-tests/run.sh"
+    ;;
+*) sed -n '2,8s/^# \{0,1\}//p' "${BASH_SOURCE[0]}" && exit 2 ;;
+esac
