@@ -1,6 +1,9 @@
 //! Every kernel compiles for every architecture that is supported. Needs the compiler (NVRTC), no GPU: without it the
 //! test says so and checks nothing.
 
+mod common;
+
+use common::bodies::bodies;
 use ocelli_cuda::{CudaTarget, Machine, NvrtcFault, compile, kernel_sources};
 use ocelli_ir::executor::Target;
 use ocelli_ir::op::Gen;
@@ -32,6 +35,12 @@ fn sources() -> BTreeSet<String> {
             if matches!(case.op, Op::Fused(_)) && !target.has_kernel(&case.op, &case.types()) {
                 continue;
             }
+            all.extend(kernel_sources(&case.plan, MACHINE).unwrap());
+        }
+    }
+    for half in [DType::Bf16, DType::F16] {
+        for sample in bodies(half) {
+            let case = Case::new(&target, &sample, &mut Gen::new(3), Lie::Dense);
             all.extend(kernel_sources(&case.plan, MACHINE).unwrap());
         }
     }

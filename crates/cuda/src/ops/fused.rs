@@ -228,8 +228,8 @@ impl Made<'_> {
         let view = View { offset: 0, ..t.view.clone() }.reshape(&self.one.space.clone().into())?;
         let place = Place::Strides(view.strides);
         self.one.writes.push(Access { arg: Arg::Out(i, 0), dtype: t.dtype, align: t.align, place });
-        let name = self.names.get(&v)?;
-        self.one.body.push_str(&format!("        const auto y{i} = {name};\n"));
+        let (name, at) = (self.names.get(&v)?, self.one.writes.len() - 1);
+        self.one.body.push_str(&format!("        const auto y{at} = {name};\n"));
         Some(())
     }
 }

@@ -1,5 +1,9 @@
 //! The executor of the machine's first GPU, if it has one.
 
+#![allow(dead_code)] // each test binary uses its part
+
+pub mod bodies;
+
 use ocelli_cuda::{CudaExecutor, CudaOptions};
 
 /// An executor, or none with a line that says why.
