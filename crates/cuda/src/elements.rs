@@ -203,17 +203,31 @@ impl Loop {
                 }
             }
         }
+        // Two 16-bit floats are one instruction to convert, in both directions.
+        let paired = |a: &Access| width > 1 && a.dtype.is_float() && a.dtype.size() == 2;
         for (i, a) in self.writes.iter().enumerate() {
             writeln!(c, "    Pack<{}> b{i};", c_type(a.dtype))?;
+            if paired(a) {
+                writeln!(c, "    float f{i}[{width}];")?;
+            }
+        }
+        for (i, a) in self.reads.iter().enumerate().filter(|(_, a)| paired(a) && self.step(a) != Some(0)) {
+            writeln!(
+                c,
+                "    float g{i}[{width}];\n#pragma unroll\n    for (int k = 0; k < {width} / 2; k++) {{"
+            )?;
+            writeln!(c, "        const float2 pair = unpack2<{}>(((const u32*)&a{i})[k]);", c_type(a.dtype))?;
+            writeln!(c, "        g{i}[2 * k] = pair.x, g{i}[2 * k + 1] = pair.y;\n    }}")?;
         }
         writeln!(c, "#pragma unroll\n    for (u32 v = 0; v < {width}u; v++) {{")?;
         writeln!(c, "        const auto c{last} = first + v;")?;
         for (i, a) in self.reads.iter().enumerate() {
             let name = self.name;
-            let element = match a.place {
-                Place::Sums => "t[v]".into(),
-                _ if self.at(a).1 == 0 => format!("a{i}"),
-                _ => format!("a{i}.e[v]"),
+            let element = match self.step(a) {
+                None => "t[v]".into(),
+                Some(0) => format!("a{i}"),
+                Some(_) if paired(a) => format!("g{i}[v]"),
+                Some(_) => format!("a{i}.e[v]"),
             };
             match a.dtype.is_float() {
                 true => writeln!(c, "        const float {name}{i} = to_f32({element});")?,
@@ -223,11 +237,17 @@ impl Loop {
         c.push_str(&self.body);
         for (i, a) in self.writes.iter().enumerate() {
             match a.dtype.is_float() {
+                true if paired(a) => writeln!(c, "        f{i}[v] = y{i};")?,
                 true => writeln!(c, "        b{i}.e[v] = from_f32<{}>(y{i});", c_type(a.dtype))?,
                 false => writeln!(c, "        b{i}.e[v] = y{i};")?,
             }
         }
         c.push_str("    }\n");
+        for (i, a) in self.writes.iter().enumerate().filter(|(_, a)| paired(a)) {
+            writeln!(c, "#pragma unroll\n    for (int k = 0; k < {width} / 2; k++)")?;
+            let ty = c_type(a.dtype);
+            writeln!(c, "        ((u32*)&b{i})[k] = pack2<{ty}>(f{i}[2 * k], f{i}[2 * k + 1]);")?;
+        }
         for (i, a) in self.writes.iter().enumerate() {
             let (at, step) = self.at(a);
             let guard = guard(a).map(|g| format!("if ({g}) ")).unwrap_or_default();
@@ -243,6 +263,11 @@ impl Loop {
         }
         c.push_str("}\n");
         Ok(())
+    }
+
+    /// Distance of a thread's elements; none for what is handed over.
+    fn step(&self, a: &Access) -> Option<usize> {
+        (a.place != Place::Sums).then(|| self.at(a).1)
     }
 
     /// Index of a thread's first element, and the distance of its elements.

@@ -82,6 +82,16 @@ __device__ __forceinline__ float recip_quick(float x) {
     return y;
 }
 
+// exp(-x^2 / 2), the density of the normal distribution times sqrt(2 pi).
+__device__ __forceinline__ float normal_bell(float x) { return exp2_quick(x * x * -0.72134752f); }
+// The distribution itself, from `bell` = normal_bell(x): absolute error 1.5e-7 (Abramowitz and Stegun 1964, 7.1.26).
+__device__ __forceinline__ float normal_cdf(float x, float bell) {
+    float t = recip_quick(fmaf(0.23164189f, fabsf(x), 1.0f));
+    float p = fmaf(t, fmaf(t, fmaf(t, fmaf(t, 1.061405429f, -1.453152027f), 1.421413741f), -0.284496736f), 0.254829592f);
+    float tail = 0.5f * bell * t * p;
+    return x < 0.0f ? tail : 1.0f - tail;
+}
+
 // ---- Philox4x32-10 and dropout: equal to crates/ir/src/rng.rs and dropout.rs bit for bit ----------------------------
 
 __device__ __forceinline__ uint4 philox(uint4 c, uint2 k) {

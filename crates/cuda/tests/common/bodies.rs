@@ -53,7 +53,9 @@ impl Body {
 pub fn bodies(half: DType) -> Vec<Sample> {
     let new = || Body { g: Graph::new(), fills: vec![], half };
     let mut all = Vec::new();
-    for [m, n, k] in [[8, 8, 8], [37, 96, 24], [130, 192, 576], [257, 64, 40], [300, 512, 128]] {
+    for [m, n, k] in
+        [[8, 8, 8], [37, 96, 24], [4312, 120, 576], [257, 64, 40], [300, 128, 128], [4300, 128, 512]]
+    {
         for turned in [[false, true], [false, false], [true, false]] {
             if turned[0] && m % 8 != 0 {
                 continue;

@@ -7,12 +7,16 @@ use crate::lower::{Arg, Call, Defines, KernelCall, Lowered, Matrix, Tensor, c_ty
 use ocelli_ir::View;
 use ocelli_ir::ops::{Extents, MatMul};
 
-/// Steps along the inner extent, in elements.
-const BK: usize = 32;
 /// Results that the epilogue is given at once.
 const NEIGHBOURS: usize = 8;
-/// Steps that are on their way at once.
-const STAGES: usize = 4;
+/// Widest result that is faster here than in the library with separate passes behind it (docs/log.md).
+const WIDEST: usize = 128;
+/// Rows of a tile.
+const BM: usize = 64;
+/// Columns of a tile.
+const BN: usize = 128;
+/// Elements along the inner extent that a step takes.
+const BK: usize = 64;
 
 /// A product with its operands.
 #[derive(Clone, Debug)]
@@ -47,14 +51,14 @@ impl Product {
     /// The kernel, with an epilogue over the result's elements; none if the library and kernels behind it do better.
     pub fn lower(&self, epilogue: Loop, processors: usize) -> Option<Lowered> {
         let e = self.e;
-        let bn = if e.n > 64 { 128 } else { 64 };
-        let blocks = |bm: usize| e.m.div_ceil(bm) * e.n.div_ceil(bn);
-        let bm = if blocks(128) >= processors { 128 } else { 64 };
-        // A long inner extent and a small result: blocks would have to share it.
-        if e.k > 4096 && blocks(bm) < processors {
+        let blocks = e.m.div_ceil(BM) * e.n.div_ceil(BN);
+        // Large products are the library's, which has the instructions of each GPU's generation; a few blocks with a long way
+        // to go would leave the device idle.
+        if e.n > WIDEST || (blocks < processors / 2 && e.k > 4 * BK) {
             return None;
         }
-        let [warps_m, warps_n] = if bn == 128 { [2, 4] } else { [4, 2] };
+        // A long inner extent is hidden by steps in flight, a short one by warps.
+        let (stages, warps_m, warps_n) = if e.k > 128 { (4, 2, 2) } else { (3, 2, 4) };
         let (text, args) = epilogue.epilogue(NEIGHBOURS)?;
         let pitch = |m: &Matrix| m.row.max(m.col);
         let source = Defines::new()
@@ -66,18 +70,18 @@ impl Product {
             .with("LDB", pitch(&self.b))
             .with("A_TURNED", u8::from(self.a.col != 1))
             .with("B_TURNED", u8::from(self.b.row != 1))
-            .with("BM", bm)
-            .with("BN", bn)
+            .with("BM", BM)
+            .with("BN", BN)
             .with("BK", BK)
-            .with("STAGES", STAGES)
+            .with("STAGES", stages)
             .with("WARPS_M", warps_m)
             .with("WARPS_N", warps_n)
             .source(&[&text, include_str!("gemm.cu")].concat());
-        let shared = (STAGES * (bm + bn) * BK * 2).max(bm * (bn + 4) * 4);
+        let shared = (stages * (BM + BN) * BK * 2).max(BM * (BN + 4) * 4);
         let call = KernelCall {
             entry: "gemm",
             source,
-            grid: [e.n.div_ceil(bn) as u32, e.m.div_ceil(bm) as u32, 1],
+            grid: [e.n.div_ceil(BN) as u32, e.m.div_ceil(BM) as u32, 1],
             block: 32 * (warps_m * warps_n) as u32,
             shared: shared as u32,
             args: [vec![self.a.arg, self.b.arg], args].concat(),
