@@ -8,6 +8,7 @@
 //! [`CudaProgram`] runs it; `driver`, `nvrtc` and `blas` wrap the libraries and hold all `unsafe` but the launches
 //! themselves.
 
+mod addresses;
 mod blas;
 mod cache;
 mod doctor;
@@ -21,6 +22,7 @@ mod nvrtc;
 mod ops;
 mod plan;
 mod program;
+mod ready;
 mod state;
 mod target;
 

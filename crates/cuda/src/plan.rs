@@ -6,13 +6,24 @@ use crate::target::NAME;
 use ocelli_ir::executor::ExecError;
 use ocelli_ir::ops::{Adam, Contiguous};
 use ocelli_ir::plan::{Launch, Operand, Place, Plan};
-use ocelli_ir::{Op, TensorType, View};
+use ocelli_ir::{Op, SlotId, TensorType, View};
+
+/// The memory that an operand lies in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Home {
+    /// Scratch memory.
+    Arena,
+    /// A state slot.
+    State(SlotId),
+    /// The program's own memory: inputs, and copies of results.
+    Own,
+}
 
 /// Where an operand's first element is, before anything has an address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Spot {
     /// The memory.
-    pub place: Place,
+    pub home: Home,
     /// Bytes from its start.
     pub at: usize,
 }
@@ -66,9 +77,9 @@ pub fn steps(plan: &Plan, machine: Machine) -> Result<(Vec<Step>, Own), ExecErro
         let rest = &plan.launches[i..];
         let count = adam_run(rest).max(cast_run(rest));
         let step = match rest[0].op {
-            Op::Adam(_) if count > 1 => adams(plan, i, count)?,
-            Op::Cast(_) if count > 1 => casts(plan, i, count)?,
-            _ => single(plan, i, machine)?,
+            Op::Adam(_) if count > 1 => adams((plan, &own), i, count)?,
+            Op::Cast(_) if count > 1 => casts((plan, &own), i, count)?,
+            _ => single((plan, &own), i, machine)?,
         };
         at.extend(std::iter::repeat_n(steps.len(), count));
         let waits =
@@ -78,16 +89,15 @@ pub fn steps(plan: &Plan, machine: Machine) -> Result<(Vec<Step>, Own), ExecErro
         i += count;
     }
     for ((name, operand), kept) in plan.outputs.iter().zip(&own.kept) {
-        spot(plan, operand).map_err(|m| misuse(plan, format!("output '{name}': {m}")))?;
+        spot((plan, &own), operand).map_err(|m| misuse(plan, format!("output '{name}': {m}")))?;
         if kept.is_some() {
             let op = Op::Contiguous(Contiguous);
             let out = Tensor::dense(&operand.ty());
             let cx = Lowering { ins: vec![tensor(operand)], outs: vec![out], in_place: false, machine };
             let lowered = ops::lower(&op, &cx)
                 .ok_or_else(|| misuse(plan, format!("output '{name}' cannot be kept")))?;
-            let ins = vec![spot(plan, operand).map_err(|m| misuse(plan, m))?];
-            // The copies lie behind the inputs, in the same memory.
-            let outs = vec![Spot { place: Place::Input(0), at: kept.unwrap_or(0) }];
+            let ins = vec![spot((plan, &own), operand).map_err(|m| misuse(plan, m))?];
+            let outs = vec![Spot { home: Home::Own, at: kept.unwrap_or(0) }];
             steps.push(Step {
                 launch: plan.launches.len(),
                 launches: 0,
@@ -126,12 +136,13 @@ fn at_launch(plan: &Plan, i: usize) -> String {
     format!("launch {i} ({} in '{}')", l.op, l.scope)
 }
 
-fn single(plan: &Plan, i: usize, machine: Machine) -> Result<Step, ExecError> {
+fn single(at: Planned<'_>, i: usize, machine: Machine) -> Result<Step, ExecError> {
+    let plan = at.0;
     let l = &plan.launches[i];
     let spots = |operands: &[Operand]| {
         operands
             .iter()
-            .map(|o| spot(plan, o))
+            .map(|o| spot(at, o))
             .collect::<Result<Vec<_>, _>>()
             .map_err(|m| misuse(plan, format!("{}: {m}", at_launch(plan, i))))
     };
@@ -169,14 +180,15 @@ fn adam_run(launches: &[Launch]) -> usize {
     launches.iter().take_while(same).count()
 }
 
-fn adams(plan: &Plan, first: usize, count: usize) -> Result<Step, ExecError> {
+fn adams(at: Planned<'_>, first: usize, count: usize) -> Result<Step, ExecError> {
+    let plan = at.0;
     let launches = &plan.launches[first..first + count];
     let Op::Adam(op) = &launches[0].op else {
         return Err(misuse(plan, "no optimiser step where one was found"));
     };
     let op: &Adam = op;
     let spots = |operands: &mut dyn Iterator<Item = &Operand>| {
-        operands.map(|o| spot(plan, o)).collect::<Result<Vec<_>, _>>().map_err(|m| misuse(plan, m))
+        operands.map(|o| spot(at, o)).collect::<Result<Vec<_>, _>>().map_err(|m| misuse(plan, m))
     };
     let scalars = &launches[0].inputs[4..];
     let ins = spots(&mut launches.iter().flat_map(|l| &l.inputs[..4]).chain(scalars))?;
@@ -207,14 +219,11 @@ fn cast_run(launches: &[Launch]) -> usize {
     launches.iter().take_while(same).count()
 }
 
-fn casts(plan: &Plan, first: usize, count: usize) -> Result<Step, ExecError> {
+fn casts(at: Planned<'_>, first: usize, count: usize) -> Result<Step, ExecError> {
+    let plan = at.0;
     let launches = &plan.launches[first..first + count];
     let spots = |pick: fn(&Launch) -> &Operand| {
-        launches
-            .iter()
-            .map(|l| spot(plan, pick(l)))
-            .collect::<Result<Vec<_>, _>>()
-            .map_err(|m| misuse(plan, m))
+        launches.iter().map(|l| spot(at, pick(l))).collect::<Result<Vec<_>, _>>().map_err(|m| misuse(plan, m))
     };
     let (ins, outs) = (spots(|l| &l.inputs[0])?, spots(|l| &l.outputs[0])?);
     let types = [launches[0].inputs[0].dtype, launches[0].outputs[0].dtype];
@@ -231,14 +240,23 @@ fn tensor(o: &Operand) -> Tensor {
     Tensor { dtype: o.dtype, view: o.view.clone(), align }
 }
 
+/// A plan and the program's own memory.
+type Planned<'a> = (&'a Plan, &'a Own);
+
 /// Where an operand is, or why it is nowhere.
-fn spot(plan: &Plan, o: &Operand) -> Result<Spot, String> {
+fn spot((plan, own): Planned<'_>, o: &Operand) -> Result<Spot, String> {
     let whole = |ty: &TensorType| (ty.dtype == o.dtype).then(|| ty.bytes());
-    let (start, bytes) = match o.place {
-        Place::Arena(at) => (at, Some(plan.arena_bytes)),
-        Place::State(slot) if (slot.0 as usize) < plan.state.len() => (0, whole(&plan.state.get(slot).ty)),
+    // Where the place starts in its memory, where the operand's buffer starts in the place, and the place's bytes.
+    let (home, base, start, bytes) = match o.place {
+        Place::Arena(at) => (Home::Arena, 0, at, Some(plan.arena_bytes)),
+        Place::State(slot) if (slot.0 as usize) < plan.state.len() => {
+            (Home::State(slot), 0, 0, whole(&plan.state.get(slot).ty))
+        }
         Place::State(slot) => return Err(format!("there is no slot {}", slot.0)),
-        Place::Input(i) => (0, plan.inputs.get(i).and_then(|(_, ty)| whole(ty))),
+        Place::Input(i) => {
+            let bytes = plan.inputs.get(i).and_then(|(_, ty)| whole(ty));
+            (Home::Own, own.inputs.get(i).copied().unwrap_or(0), 0, bytes)
+        }
     };
     let view: &View = &o.view;
     if view.shape.len() != view.strides.len() {
@@ -247,7 +265,7 @@ fn spot(plan: &Plan, o: &Operand) -> Result<Spot, String> {
     let at = start + view.offset * o.dtype.size();
     match bytes {
         Some(bytes) if start + o.end_bytes() <= bytes && at.is_multiple_of(o.dtype.size()) => {
-            Ok(Spot { place: o.place, at })
+            Ok(Spot { home, at: base + at })
         }
         Some(bytes) => Err(format!("view {view:?} ends outside its {bytes} bytes")),
         None => Err(format!("{:?} holds no {}", o.place, o.dtype)),

@@ -1,10 +1,11 @@
 //! A loaded plan: kernels and products in order, recorded as one graph the first time it runs on a state.
 
-use crate::blas::{Blas, Product, WORKSPACE};
-use crate::driver::{DeviceBuffer, Driven, DriverFault, Event, Function, Graph, PinnedBuffer, Stream};
+use crate::addresses::Addresses;
+use crate::blas::WORKSPACE;
+use crate::driver::{DeviceBuffer, Driven, DriverFault, Event, Graph, PinnedBuffer, Stream};
 use crate::executor::{Shared, lock};
-use crate::lower::{Arg, Call};
-use crate::plan::{self, Own, Spot, Step};
+use crate::plan::{self, Own, Step};
+use crate::ready::{Ready, prepare};
 use crate::state::{CudaState, failed};
 use crate::target::NAME;
 use ocelli_ir::executor::{ExecError, LaunchTime, Program, State};
@@ -15,14 +16,6 @@ use std::sync::Arc;
 
 /// Batches that the host may be ahead.
 const STAGES: usize = 3;
-
-/// A call with all that it needs but addresses.
-#[derive(Debug)]
-enum Ready {
-    Kernel { function: Function, grid: [u32; 3], block: u32, shared: u32, args: Vec<Arg> },
-    Product(Box<Product>),
-    Zero(Arg, usize),
-}
 
 /// A call with its addresses.
 #[derive(Debug)]
@@ -117,33 +110,21 @@ impl CudaProgram {
         if self.binding.as_ref().is_some_and(current) {
             return Ok(());
         }
-        let base = Bases {
+        let addresses = Addresses {
             arena: scratch.arena.address(),
-            work: scratch.work.address(),
-            work_bytes: scratch.work_bytes,
+            work: (scratch.work.address(), scratch.work_bytes),
+            own: self.memory.address(),
+            tables: (self.tables.address(), &self.table_starts),
             state,
-            program: self,
         };
         let mut table = Vec::new();
-        for step in &self.steps {
-            for &(arg, count) in &step.lowered.table {
-                table.extend([base.address(0, step, arg), count]);
-            }
-        }
         let mut calls = Vec::with_capacity(self.calls());
         for (i, (step, ready)) in self.steps.iter().zip(&self.ready).enumerate() {
+            for &(arg, count) in &step.lowered.table {
+                table.extend([addresses.of(i, step, arg), count]);
+            }
             for (call, ready) in ready.iter().enumerate() {
-                let args: Vec<Arg> = match ready {
-                    Ready::Kernel { args, .. } => args.clone(),
-                    Ready::Product(p) => {
-                        [Some(p.call.a.arg), Some(p.call.b.arg), Some(p.call.d.arg), p.call.bias]
-                            .into_iter()
-                            .flatten()
-                            .collect()
-                    }
-                    Ready::Zero(arg, _) => vec![*arg],
-                };
-                let addresses = args.into_iter().map(|arg| base.address(i, step, arg)).collect();
+                let addresses = ready.args().into_iter().map(|arg| addresses.of(i, step, arg)).collect();
                 calls.push(Bound { step: i, call, addresses });
             }
         }
@@ -295,82 +276,6 @@ impl From<DriverFault> for Recording {
     fn from(e: DriverFault) -> Self {
         Self::Driver(e)
     }
-}
-
-/// Addresses of all memory of a run.
-struct Bases<'a> {
-    arena: u64,
-    work: u64,
-    work_bytes: usize,
-    state: &'a CudaState,
-    program: &'a CudaProgram,
-}
-
-impl Bases<'_> {
-    fn address(&self, index: usize, step: &Step, arg: Arg) -> u64 {
-        match (arg, step.spot(arg)) {
-            (_, Some(Spot { place, at })) => {
-                let base = match place {
-                    Place::Arena(_) => self.arena,
-                    Place::State(slot) => {
-                        self.state.memory.address() + self.state.starts[slot.0 as usize] as u64
-                    }
-                    Place::Input(i)
-                        if step.launches > 0
-                            || !self.program.plan.inputs.is_empty() && self.is_input(step, arg) =>
-                    {
-                        self.program.memory.address() + self.program.own.inputs[i] as u64
-                    }
-                    Place::Input(_) => self.program.memory.address(),
-                };
-                base + at as u64
-            }
-            // Each branch has a workspace of its own.
-            (Arg::Work(at), _) => self.work + (step.branch * self.work_bytes + at) as u64,
-            _ => self.program.tables.address() + self.program.table_starts[index] as u64,
-        }
-    }
-
-    /// True unless the argument is the copy of a result, which lies behind all inputs.
-    fn is_input(&self, step: &Step, arg: Arg) -> bool {
-        step.launches > 0 || matches!(arg, Arg::In(..))
-    }
-}
-
-/// Compiles the kernels and chooses the products.
-fn prepare(plan: &Plan, steps: &[Step], shared: &Arc<Shared>) -> Result<Vec<Vec<Ready>>, ExecError> {
-    shared.compile(steps.iter().flat_map(Step::sources))?;
-    let device = |i: usize, message: String| {
-        let name = plan
-            .launches
-            .get(i)
-            .map_or(String::new(), |l| format!(", launch {i} ({} in '{}')", l.op, l.scope));
-        ExecError::Device {
-            device: NAME.into(),
-            message: format!("program '{}'{name}: {message}", plan.name),
-        }
-    };
-    let one = |step: &Step, call: &Call| match call {
-        Call::Kernel(k) => {
-            let function = shared
-                .function(&k.source, k.entry, k.shared)
-                .map_err(|e| device(step.launch, e.to_string()))?;
-            Ok(Ready::Kernel {
-                function,
-                grid: k.grid,
-                block: k.block,
-                shared: k.shared,
-                args: k.args.clone(),
-            })
-        }
-        Call::Gemm(g) => {
-            let blas: &Blas = shared.blas()?;
-            let product = blas.choose(*g, shared.options.tf32).map_err(|m| device(step.launch, m))?;
-            Ok(Ready::Product(Box::new(product)))
-        }
-        Call::Zero(arg, bytes) => Ok(Ready::Zero(*arg, *bytes)),
-    };
-    steps.iter().map(|step| step.lowered.calls.iter().map(|call| one(step, call)).collect()).collect()
 }
 
 fn misuse(plan: &Plan, message: impl Into<String>) -> ExecError {
