@@ -130,9 +130,23 @@ pub struct Caption {
     /// One JSON object a line and picture: "caption" and more, or "error" with "reason" and "detail"
     #[arg(long)]
     pub json: bool,
+    /// What to compute on; auto: the GPU if there is one
+    #[arg(long, value_name = "DEVICE", value_enum, default_value_t = On::Auto)]
+    pub device: On,
     /// Threads to compute with
     #[arg(long, value_name = "N", value_parser = whole::<1, 1024>, allow_negative_numbers = true)]
     pub threads: Option<u64>,
+}
+
+/// What to compute on, as `trainer_config.device` says it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum On {
+    /// The GPU if there is one, else the CPU
+    Auto,
+    /// The CPU
+    Cpu,
+    /// The GPU
+    Cuda,
 }
 
 /// `ocelli data`
@@ -269,7 +283,7 @@ pub struct Explain {
     #[arg(long)]
     pub launches: bool,
     /// The graph behind this pass (see the list of passes)
-    #[arg(long, value_name = "PASS")]
+    #[arg(long, value_name = "PASS", conflicts_with = "launches")]
     pub graph: Option<String>,
     /// Everything as one JSON object
     #[arg(long)]

@@ -2,7 +2,11 @@
 
 mod support;
 
-use support::{Bench, csv, with};
+use support::{Bench, csv, rows, with};
+
+/// The text of a 1x1 PNG in base64.
+const DOT: &str =
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAIAAACQd1PeAAAADElEQVR4nGPg5OQEAAA6ABztCJuOAAAAAElFTkSuQmCC";
 
 /// Loss and gradient norm of each step, and how many there were.
 fn steps(b: &Bench) -> Vec<(f64, f64)> {
@@ -29,6 +33,30 @@ fn several_small_batches_are_one_large_one_with_dropout_too() {
     let other = run("trainer_config.train_batch_size=4", "trainer_config.grad_accum=1");
     assert!(same(&one, &four), "{one:?}\n{four:?}");
     assert!(!same(&one, &other));
+}
+
+/// The published loss counts padding: in batches of two the captions of a step must get the length that they have in
+/// one batch, the last and shorter step of an epoch included.
+#[test]
+fn several_small_batches_are_one_large_one_where_padding_counts() {
+    let caption =
+        |i: usize| "a dot and a dot and a dot and a dot".chars().take(3 + 5 * (i % 7)).collect::<String>();
+    let run = |padding: &str, batch: &str, accum: &str| {
+        let b = Bench::new();
+        let lines: Vec<String> = (0..14).map(|i| format!("{DOT},{}", caption(i))).collect();
+        let lines: Vec<&str> = lines.iter().map(|l| &l[..]).collect();
+        let whole = ["data_config.loss=published", "data_config.endless=false", "trainer_config.epochs=2"];
+        let longest = "data_config.max_seq_length=40";
+        let sizes =
+            [padding, longest, batch, accum, "trainer_config.max_iters=null", "trainer_config.use_amp=false"];
+        b.train(&with(&rows(&b, &lines), &with(&whole, &sizes))).done().mentions(&["done: 4 steps"]);
+        steps(&b)
+    };
+    for padding in ["data_config.padding=longest", "data_config.padding=max_length"] {
+        let one = run(padding, "trainer_config.train_batch_size=8", "trainer_config.grad_accum=1");
+        let four = run(padding, "trainer_config.train_batch_size=2", "trainer_config.grad_accum=4");
+        assert!(same(&one, &four), "{padding}\n{one:?}\n{four:?}");
+    }
 }
 
 /// 10 rows in batches of 3 are 3 + 3 + 3 + 1: two steps an epoch, the second over 4 rows; in batches of 5 the same

@@ -128,6 +128,7 @@ fn other_data_with_several_captions_and_a_bad_row() {
         "2 pictures, 3 references",
         "skipped samples: 1 not_an_image",
         "metadata.csv:5 (row 3)",
+        "4 captions of 3 pictures: the loss uses the first of each",
     ]);
     assert_eq!(figures(&run(&["--json", "--limit", "1"]).done())["rows"], 1);
     // More bad rows than are borne: the figures are there, and it is no success.
@@ -183,7 +184,15 @@ fn what_cannot_be_evaluated_is_said() {
     eval(&[picture]).refused(&["pictures without captions", "ocelli caption"]);
     eval(&["none.csv"]).refused(&["none.csv", "No such file"]);
     eval(&["a.csv", "b.csv"]).refused(&["2 sources are named"]);
-    eval(&["model_config.n_embd=32"]).refused(&["model_config.n_embd is 32 here, 16 in the file"]);
+    for (key, said) in [
+        ("model_config.n_embd=32", "model_config.n_embd was 16, is 32"),
+        // No shape tells these: the same weights would be another function.
+        ("model_config.n_head=4", "model_config.n_head was 2, is 4"),
+        ("model_config.residual=published", "model_config.residual was \"pre_norm\", is \"published\""),
+    ] {
+        eval(&[key]).refused(&["its weights were trained in another model", said, "Leave these keys out"]);
+    }
+    eval(&["model_config.dropout=0.5"]).done();
     eval(&["data_config.nonsense=1"]).refused(&["nonsense"]);
     eval(&["--out", "."]).refused(&["--out .", "is a folder"]);
     table(&b.path("rows.csv"), 2);
@@ -195,6 +204,24 @@ fn what_cannot_be_evaluated_is_said() {
         assert_eq!(eval(args).code, Some(2), "{args:?}");
     }
     assert_eq!(b.run(&["eval"]).code, Some(2));
+}
+
+#[test]
+fn a_device_that_is_not_there_is_refused_as_in_training() {
+    if Path::new("/dev/nvidia0").exists() {
+        return;
+    }
+    let b = Bench::new();
+    let (run, _) = trained(&b, &[]);
+    let picture = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/pictures/barn.jpg");
+    let why = b.train(&["trainer_config.device=cuda"]).refused(&["trainer_config.device=cuda"]).err;
+    let why = why.lines().find(|l| l.starts_with("error: ")).unwrap();
+    b.run(&["eval", "--snapshot", &run, "trainer_config.device=cuda"]).refused(&[why]);
+    b.run(&["caption", "--snapshot", &run, "--device", "cuda", picture]).refused(&[why]);
+    for device in ["auto", "cpu"] {
+        b.run(&["caption", "--snapshot", &run, "--device", device, picture]).done();
+        b.run(&["eval", "--snapshot", &run, &format!("trainer_config.device={device}")]).done();
+    }
 }
 
 #[cfg(unix)]

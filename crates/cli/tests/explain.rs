@@ -46,11 +46,86 @@ fn the_step_explained_timed_and_trained_is_one() {
     ]);
     let timed = run(&b, &["bench", "step", "--steps", "5"], &[])
         .done()
-        .mentions(&["ms a step (median of 5,", "images/s"]);
+        .mentions(&["ms a step (median of 5 groups,", "images/s"]);
     let trained = run(&b, &["train"], &[]).done();
     let explained = run(&b, &["explain"], &[]).out;
     assert_eq!(hash(&explained), hash(&timed.err));
     assert_eq!(hash(&explained), hash(&trained.out));
+}
+
+/// The megabytes in front of or behind some words.
+fn megabytes(text: &str, before: &str, after: &str) -> String {
+    let rest = &text[text.find(before).unwrap_or_else(|| panic!("no '{before}' in {text}")) + before.len()..];
+    rest[..rest.find(after).unwrap()].rsplit(' ').next().unwrap().to_string()
+}
+
+#[test]
+fn the_state_is_that_of_a_run_with_room_for_captions() {
+    let b = Bench::new();
+    for accum in ["trainer_config.grad_accum=1", "trainer_config.grad_accum=2"] {
+        let wide = [accum, "trainer_config.eval_batch_size=64"];
+        let explained = run(&b, &["explain", "--vocab", "30"], &wide).done();
+        let explained = explained.mentions(&["keys and values of captions"]).out;
+        let timed = run(&b, &["bench", "step", "--steps", "1", "--vocab", "30"], &wide).done().err;
+        let all = megabytes(&timed, "weights, ", " MB state in all");
+        assert_eq!(megabytes(&explained, "; in all ", " MB"), all);
+        let sizes = ["--vocab", "30", "--batch", "4,8", "--json"];
+        let said = run(&b, &["explain"], &[&sizes[..], &wide].concat()).done();
+        let v: serde_json::Value = serde_json::from_str(&said.out).unwrap();
+        let bytes = v["sizes"][0]["state_bytes"].as_f64().unwrap();
+        assert_eq!(format!("{:.1}", bytes / 1e6), all);
+    }
+}
+
+#[test]
+fn a_device_of_a_data_sheet_follows_the_keys() {
+    let b = Bench::new();
+    let vocab = ["--vocab", "30"];
+    let cuda = ["--vocab", "30", "trainer_config.device=cuda"];
+    run(&b, &["explain"], &cuda).refused(&["trainer_config.device=cuda", "--device a100, h100 or h200"]);
+    for (device, plain, tf32) in
+        [("h200", "66.90", "494.70"), ("h100", "66.90", "494.70"), ("a100", "19.50", "156.00")]
+    {
+        let of =
+            |more: &[&str]| run(&b, &["explain", "--device", device], &[&vocab[..], more].concat()).done();
+        of(&[]).mentions(&[
+            &format!("products {plain} TFLOP/s in 32 bits"),
+            "(16-bit products on tensor cores)",
+        ]);
+        of(&["trainer_config.tf32=true"])
+            .mentions(&[&format!("products {tf32} TFLOP/s in 32 bits"), "(TF32 and"]);
+        of(&["trainer_config.device=cuda"]).mentions(&["by its data sheet"]);
+    }
+}
+
+#[test]
+fn each_program_of_a_step_is_timed_and_named() {
+    let b = Bench::new();
+    for (accum, runs) in
+        [("trainer_config.grad_accum=3", vec![3, 1]), ("trainer_config.grad_accum=1", vec![1])]
+    {
+        let explained = run(&b, &["explain", "--json", "--vocab", "30"], &[accum]).done();
+        let explained: serde_json::Value = serde_json::from_str(&explained.out).unwrap();
+        let of = |more: &[&str]| {
+            let first = ["bench", "step", "--steps", "1", "--vocab", "30"];
+            run(&b, &[&first, more].concat(), &[accum]).done()
+        };
+        let said = of(&["--json", "--launches"]);
+        let v: serde_json::Value = serde_json::from_str(&said.out).unwrap();
+        let programs = v["programs"].as_array().unwrap();
+        assert_eq!(programs.len(), runs.len());
+        for ((p, e), runs) in programs.iter().zip(explained["programs"].as_array().unwrap()).zip(runs) {
+            assert_eq!((&p["name"], &p["hash"]), (&e["name"], &e["hash"]));
+            assert_eq!(p["runs_a_step"], runs);
+            assert_eq!(p["launches"].as_array().unwrap().len(), e["launches"].as_array().unwrap().len());
+            let hash = p["hash"].as_str().unwrap();
+            assert!(v["step"].as_str().unwrap().contains(hash), "{v}");
+            of(&["--launches"]).mentions(&[&format!("{hash}, {} times a step: ", p["runs_a_step"])]);
+        }
+        let bare: serde_json::Value = serde_json::from_str(&of(&["--json"]).out).unwrap();
+        assert_eq!(bare["programs"][0]["hash"], programs[0]["hash"]);
+        assert!(bare["programs"][0]["launches"].is_null());
+    }
 }
 
 #[test]
@@ -126,6 +201,12 @@ fn graphs_of_passes_and_what_cannot_be() {
         "bf16[",
         "= cast(",
     ]);
+    let said = run(&b, &["explain", "--graph", "forward", "--json"], &vocab).done();
+    let v: serde_json::Value = serde_json::from_str(&said.out).unwrap();
+    assert_eq!((&v["graphs"][0]["pass"], v["graphs"].as_array().unwrap().len()), (&"forward".into(), 1));
+    assert!(v["graphs"][0]["graph"].as_str().unwrap().contains("matmul"), "{v}");
+    let both = run(&b, &["explain", "--graph", "forward", "--launches"], &vocab);
+    assert_eq!(both.mentions(&["--graph", "--launches", "cannot be used with"]).code, Some(2));
     run(&b, &["explain", "--graph", "fusion"], &vocab)
         .refused(&["--graph fusion", "there are forward, row_slice"]);
     run(&b, &["explain", "--length", "100000"], &vocab)

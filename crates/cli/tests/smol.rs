@@ -87,6 +87,20 @@ fn weights_of_the_other_architecture_or_of_other_sizes_are_refused() {
     b.train(&[&from]).refused(&[&snapshot]);
     let wider = with(SMOL, &[&from, "model_config.n_inner=64"]);
     b.train(&wider).refused(&["model_config.n_inner is 64 here, 48 in the file"]);
+    // The shapes do not tell the number of heads, but the snapshot does.
+    let heads = with(SMOL, &[&from, "model_config.n_head=1"]);
+    b.train(&heads).refused(&[
+        "model_config.n_embd / n_head * n_kv_head is 16 here, 8 in the file",
+        "model_config.n_head was 2, is 1",
+    ]);
+    for (key, said) in [
+        ("model_config.rope_theta=500", "model_config.rope_theta was 10000.0, is 500.0"),
+        ("model_config.tie_weights=false", "model_config.tie_weights was true, is false"),
+        ("model_config.n_head=1", "model_config.n_head was 2, is 1"),
+    ] {
+        b.run(&["eval", "--snapshot", &snapshot, key]).refused(&["trained in another model", said]);
+    }
+    b.run(&["eval", "--snapshot", &snapshot]).done();
 }
 
 #[test]

@@ -258,7 +258,7 @@ fn a_folder_trains_with_its_own_validation_split() {
     let with = |more: &[&'static str]| train(&b, &[&folder[..], more].concat());
     with(&[]).done().mentions(&[
         "data: folder mine/train/metadata.csv (7 pictures, 13 captions)",
-        "13 captions of 7 pictures: the first of each is used",
+        "13 captions of 7 pictures: the loss uses the first of each",
         "splits: `train` to train on, `validation` to validate on",
         "rows: 7 to train on, 3 to validate on",
         "outside_folder",

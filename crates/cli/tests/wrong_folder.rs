@@ -77,6 +77,28 @@ fn a_full_device_is_no_limit_on_files() {
 }
 
 /// Weights that the memory does not hold are no matter of the batch.
+/// A large batch is a matter of a message too: making its program ready takes little memory.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_batch_too_large_for_the_memory_is_said_to_be_that() {
+    let b = Bench::new();
+    let inner = b.command(&support::tiny(&[
+        "trainer_config.train_batch_size=65536",
+        "model_config.n_embd=1024",
+        "model_config.n_head=8",
+        "trainer_config.threads=1",
+        "trainer_config.max_iters=1",
+    ]));
+    let output = std::process::Command::new("sh")
+        .args(["-c", "ulimit -v 12000000; exec \"$0\" \"$@\""])
+        .arg(inner.get_program())
+        .args(inner.get_args())
+        .current_dir(b.dir.path())
+        .output()
+        .unwrap();
+    support::said(output).refused(&["cannot allocate ", "try a smaller trainer_config.train_batch_size"]);
+}
+
 #[cfg(target_os = "linux")]
 #[test]
 fn a_model_too_large_for_the_memory_is_said_to_be_that() {

@@ -38,6 +38,16 @@ impl KernelCache {
         Some(cache.join("ocelli").join("kernels"))
     }
 
+    /// Finds out whether kernels can be kept in a folder, which is made if it is not there: a file is written and removed.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn try_folder(folder: &Path) -> std::io::Result<()> {
+        let path = folder.join("try");
+        write(&path, "", &[])?;
+        std::fs::remove_file(path)
+    }
+
     /// Kernels compiled since it was made, those found on disk not counted.
     pub fn compiled(&self) -> usize {
         self.compiled.load(Ordering::Relaxed)

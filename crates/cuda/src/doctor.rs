@@ -14,7 +14,8 @@ pub struct Check {
     pub found: Result<String, String>,
 }
 
-/// Looks at libraries, driver and GPUs. Nothing is changed, and no memory of a GPU is taken.
+/// Looks at libraries, driver, GPUs and the folder of compiled kernels. Nothing is changed, but that the folder is made, and
+/// no memory of a GPU is taken.
 pub fn doctor() -> Vec<Check> {
     let mut all = Vec::new();
     let mut check = |what: String, found: Result<String, String>| all.push(Check { what, found });
@@ -33,10 +34,20 @@ pub fn doctor() -> Vec<Check> {
             gpu::open(ordinal).map(|(_, info)| about(&info)).map_err(|e| e.to_string()),
         );
     }
-    let folder = KernelCache::default_folder();
-    let nowhere = "no folder: HOME and XDG_CACHE_HOME are not set, so kernels are compiled at every start";
-    check("kernel cache".into(), folder.map(|f| f.display().to_string()).ok_or_else(|| nowhere.into()));
+    check("kernel cache".into(), cache());
     all
+}
+
+fn cache() -> Result<String, String> {
+    let nowhere = "no folder: HOME and XDG_CACHE_HOME are not set, so kernels are compiled at every start";
+    let folder = KernelCache::default_folder().ok_or(nowhere)?;
+    match KernelCache::try_folder(&folder) {
+        Ok(()) => Ok(folder.display().to_string()),
+        Err(e) => Err(format!(
+            "{}: {e}, so kernels are compiled at every start; set XDG_CACHE_HOME to a folder that can be written",
+            folder.display()
+        )),
+    }
 }
 
 fn about(info: &GpuInfo) -> String {

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use loader_common::{Memory, Setup, all, dataset, options, pixels, sampler};
 use ocelli_data::batch::Batch;
-use ocelli_data::loader::Loader;
+use ocelli_data::loader::{Loader, LoaderOptions};
 use ocelli_data::sampler::Position;
 use proptest::prelude::*;
 
@@ -49,6 +49,37 @@ fn resume_from_any_position() {
     }
     // The end of an epoch, not yet written as the beginning of the next.
     assert_eq!(all(&d, &s, Position { epoch: 0, batch: 6 }, 1, 3), whole[6..]);
+}
+
+/// Text lengths of all batches of two epochs, `window` of them a step, from a position on.
+fn lengths(window: usize, from: Position, workers: usize) -> Vec<usize> {
+    let d = dataset(Arc::new(Memory::numbered(50)), Setup { max: Some(30), ..Setup::default() });
+    let options = LoaderOptions { window, ..options(workers, Some(2)) };
+    let mut loader = Loader::start(d, sampler(50, 2, 0, 1, false), from, options).unwrap();
+    let epochs = from.epoch..2;
+    let mut all = vec![];
+    for _ in epochs {
+        all.extend(std::iter::from_fn(|| loader.next_batch()).map(|l| l.unwrap().batch.text_len));
+    }
+    all
+}
+
+#[test]
+fn the_batches_of_a_step_have_one_length() {
+    let alone = lengths(1, Position::default(), 0);
+    assert_eq!(alone.len(), 50);
+    assert!(alone.iter().any(|n| *n != alone[0]), "{alone:?}");
+    // Steps of 4 batches; the last of an epoch has one.
+    let longest = |part: &[usize]| vec![*part.iter().max().unwrap(); part.len()];
+    let steps = |batches: &[usize]| batches.chunks(4).flat_map(longest).collect::<Vec<_>>();
+    let together = [steps(&alone[..25]), steps(&alone[25..])].concat();
+    for workers in [0, 3] {
+        assert_eq!(lengths(4, Position::default(), workers), together, "{workers} workers");
+        // Steps are counted from where a run goes on.
+        assert_eq!(lengths(4, Position { epoch: 0, batch: 8 }, workers), together[8..]);
+        let later = [steps(&alone[6..25]), steps(&alone[25..])].concat();
+        assert_eq!(lengths(4, Position { epoch: 0, batch: 6 }, workers), later);
+    }
 }
 
 #[test]

@@ -30,6 +30,7 @@ pub mod executor;
 mod graph;
 pub mod op;
 pub mod ops;
+mod parts;
 pub mod plan;
 pub mod reference;
 pub mod rng;

@@ -7,7 +7,7 @@ use crate::schedule::HappensBefore;
 use ocelli_ir::executor::Target;
 use ocelli_ir::ops::{StateRead, StateWrite};
 use ocelli_ir::plan::{Launch, Operand, Place, Plan};
-use ocelli_ir::{Graph, Op, StateSpec, TensorType, View};
+use ocelli_ir::{Graph, Op, StateSpec, TensorType};
 use std::collections::HashSet;
 
 /// Checks a graph: types follow from the ops' own rules, inputs are named once, slots are of their state's
@@ -111,38 +111,8 @@ fn overlap(a: &Operand, b: &Operand) -> bool {
     };
     let ((a0, a1), (b0, b1)) = (range(a), range(b));
     // Interleaved views of one tensor (parts of a concat) do not meet although their ranges do.
-    same_room && a0 < b1 && b0 < a1 && !disjoint_parts(a, b)
-}
-
-/// True if two views of one buffer can be seen to share no element: both consist of blocks of adjacent
-/// elements that repeat at multiples of one stride, and the blocks lie apart within it.
-fn disjoint_parts(a: &Operand, b: &Operand) -> bool {
-    if a.place != b.place || a.dtype != b.dtype {
-        return false;
-    }
-    let (Some((len_a, stride_a)), Some((len_b, stride_b))) = (blocks(&a.view), blocks(&b.view)) else {
-        return false;
-    };
-    let (x, y) = (a.view.offset % stride_a, b.view.offset % stride_a);
-    stride_a == stride_b
-        && x.max(y) + if x > y { len_a } else { len_b } <= stride_a
-        && if x < y { x + len_a <= y } else { y + len_b <= x }
-}
-
-/// Length of the blocks of adjacent elements that a view consists of, and the stride at multiples of which they
-/// repeat; none if it is not of that form or is one block.
-fn blocks(v: &View) -> Option<(usize, usize)> {
-    let mut axes: Vec<(usize, usize)> =
-        v.shape.iter().copied().zip(v.strides.iter().copied()).filter(|(n, _)| *n != 1).collect();
-    axes.sort_by_key(|&(_, stride)| stride);
-    let mut len = 1;
-    let mut rest = axes.iter().skip_while(|&&(n, stride)| {
-        let adjacent = stride == len;
-        len *= if adjacent { n } else { 1 };
-        adjacent
-    });
-    let &(_, stride) = rest.next()?;
-    (stride > 0 && rest.all(|(_, s)| s % stride == 0)).then_some((len, stride))
+    let apart = || a.place == b.place && a.dtype == b.dtype && a.view.is_apart_from(&b.view);
+    same_room && a0 < b1 && b0 < a1 && !apart()
 }
 
 /// No launch overlaps its own operands but in place, and launches that are not ordered share memory only to read.

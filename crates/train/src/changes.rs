@@ -108,6 +108,13 @@ fn contents(now: &Config) -> String {
     }
 }
 
+/// The keys that make another model of the same weights, or ask for other weights: none may change while a trained model
+/// is used.
+pub(crate) fn of_the_model(trained: &Config, now: &Config) -> Vec<String> {
+    let refused = changes(trained, now).refused;
+    refused.into_iter().filter(|line| line.starts_with("model_config.")).collect()
+}
+
 /// Compares two configurations.
 fn changes(before: &Config, now: &Config) -> Changes {
     let (before, now) = (json(before), json(now));
@@ -158,6 +165,19 @@ mod tests {
                 && has(&found.refused, "data_config.train_split_ratio")
         );
         assert!(has(&found.noted, "model_config.dropout was ") && has(&found.noted, "trainer_config.beta1"));
+    }
+
+    #[test]
+    fn a_trained_model_stays_the_one_that_was_trained() {
+        let trained = Config::default();
+        let mut now = trained.clone();
+        (now.data.train_split_ratio, now.trainer.seed, now.model.dropout) = (0.5, 7, 0.25);
+        assert_eq!(of_the_model(&trained, &now), [""; 0]);
+        (now.model.rope_theta, now.model.tie_weights) = (500.0, !trained.model.tie_weights);
+        now.model.residual = ocelli_config::Residual::Published;
+        let found = of_the_model(&trained, &now);
+        let keys: Vec<&str> = found.iter().filter_map(|line| line.split(' ').next()).collect();
+        assert_eq!(keys, ["model_config.residual", "model_config.rope_theta", "model_config.tie_weights"]);
     }
 
     #[test]

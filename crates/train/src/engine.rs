@@ -51,6 +51,20 @@ pub struct Captions {
     pub positions: usize,
 }
 
+/// A program of a training step.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StepProgram {
+    /// Its name, such as `train[B=16,T=64]`.
+    pub name: String,
+    /// The hash of its plan.
+    pub hash: u64,
+    /// How often it runs in a step.
+    pub runs: usize,
+}
+
+/// What a kernel of a program took: its ops, the module of the first, seconds.
+pub type Timed = (String, String, f64);
+
 /// One row of the metrics ring.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct StepMetrics {
@@ -103,22 +117,14 @@ impl Engine {
     /// # Errors
     /// If the model cannot be built or the memory cannot be had.
     pub fn new(executor: Arc<dyn Executor>, setup: Setup, seed: u64) -> Result<Self, EngineError> {
-        let captions = setup.captions;
-        let positions = captions.positions.clamp(2, setup.model.max_places());
-        let setup = Setup { captions: Captions { positions, ..captions }, ..setup };
         // Building one program of each kind names every slot; other sizes add none.
         let mut spec = StateSpec::default();
         let small = Size { batch: 1, text: 1 };
-        let steps: &[Kind] = match &setup.optimizer {
-            Some(_) if setup.accumulates() => &[Kind::Accumulate(small), Kind::Apply],
-            Some(_) => &[Kind::Train(small)],
-            None => &[],
-        };
-        let captioning = [Kind::Prefill(Size { batch: captions.side_by_side, text: 1 }), Kind::Decode];
-        for kind in steps.iter().copied().chain(captioning) {
+        let steps = if setup.optimizer.is_some() { setup.step(small) } else { vec![] };
+        for kind in steps {
             setup.graph(kind, &mut spec, executor.target(), None)?;
         }
-        let slots = RunSlots::declare(&mut spec).map_err(EngineError::Slots)?;
+        let slots = setup.declare_rest(&mut spec, executor.target())?;
         let spec = Arc::new(spec);
         let state = executor.new_state(&spec, seed)?;
         let mut engine = Self { executor, setup, slots, spec, state, programs: HashMap::new() };
@@ -149,7 +155,7 @@ impl Engine {
 
     /// Longest caption in tokens.
     pub fn caption_limit(&self) -> usize {
-        self.setup.captions.positions - 1
+        self.setup.positions() - 1
     }
 
     /// Sets the learning rate before its schedule.
@@ -202,17 +208,40 @@ impl Engine {
         Ok(())
     }
 
-    /// Takes the step of [`train`](Self::train) on one batch launch by launch: for each kernel its ops, the module of the
-    /// first, and seconds.
+    /// The programs of a step over batches of a size, in their order.
     ///
     /// # Errors
-    /// If the program cannot be compiled or run.
-    pub fn time_launches(&mut self, batch: &Batch) -> Result<Vec<(String, String, f64)>, EngineError> {
-        let size = size_of(batch);
-        let kind = if self.setup.accumulates() { Kind::Accumulate(size) } else { Kind::Train(size) };
+    /// If one cannot be compiled.
+    pub fn step_programs(&mut self, size: Size) -> Result<Vec<StepProgram>, EngineError> {
+        let batches = self.setup.optimizer.as_ref().map_or(1, |o| o.batches);
+        let mut all = Vec::new();
+        for kind in self.setup.step(size) {
+            self.load(kind)?;
+            let plan = self.programs[&kind].plan();
+            let runs = if kind == Kind::Apply { 1 } else { batches };
+            all.push(StepProgram { name: plan.name.clone(), hash: plan.hash(), runs });
+        }
+        Ok(all)
+    }
+
+    /// Takes the step of [`train`](Self::train) on one batch launch by launch: of each of its programs, in the order of
+    /// [`step_programs`](Self::step_programs), for each kernel its ops, the module of the first, and seconds.
+    ///
+    /// # Errors
+    /// If a program cannot be compiled or run.
+    pub fn time_launches(&mut self, batch: &Batch) -> Result<Vec<Vec<Timed>>, EngineError> {
+        let inputs = inputs_of(batch);
+        let kinds = self.setup.step(size_of(batch));
+        kinds
+            .into_iter()
+            .map(|kind| self.timed(kind, if kind == Kind::Apply { &[] } else { &inputs }))
+            .collect()
+    }
+
+    fn timed(&mut self, kind: Kind, inputs: &[&[u8]]) -> Result<Vec<Timed>, EngineError> {
         self.load(kind)?;
         let Some(program) = self.programs.get_mut(&kind) else { unreachable!("loaded just now") };
-        let times = program.run_timed(&mut *self.state, &inputs_of(batch))?;
+        let times = program.run_timed(&mut *self.state, inputs)?;
         let launches = &program.plan().launches;
         let line = |t: &LaunchTime| {
             let first = launches.get(t.first)?;
@@ -303,9 +332,18 @@ impl Engine {
         let weights = self.spec.bytes(|kind| kind == SlotKind::Parameter);
         let batches = self.setup.optimizer.as_ref().map_or(1, |o| o.batches);
         let per = if batches > 1 { format!("batch, {batches} batches a step") } else { "step".into() };
+        let apply = match self.setup.accumulates() {
+            true => {
+                self.load(Kind::Apply)?;
+                let plan = self.programs[&Kind::Apply].plan();
+                format!("; plan {} {:016x}: {} launches a step", plan.name, plan.hash(), plan.launches.len())
+            }
+            false => String::new(),
+        };
+        let plan = self.programs[&kind].plan();
         Ok(format!(
             "plan {} {:016x}: {} launches, {:.2} GFLOP a {per}; memory: {:.1} MB weights, {:.1} MB state in all, \
-             {:.1} MB scratch",
+             {:.1} MB scratch{apply}",
             plan.name,
             plan.hash(),
             plan.launches.len(),

@@ -1,6 +1,6 @@
 //! What a training step would be, without taking one: the graph behind each pass, the plan, the state.
 
-use crate::engine::{EngineError, Kind, Setup};
+use crate::engine::{EngineError, Setup};
 use crate::program::Size;
 use ocelli_ir::executor::Target;
 use ocelli_ir::plan::Plan;
@@ -37,16 +37,16 @@ pub struct Explained {
 /// # Errors
 /// If they cannot be compiled.
 pub fn step(setup: &Setup, size: Size, target: &dyn Target) -> Result<Vec<Explained>, EngineError> {
-    let kinds: &[Kind] =
-        if setup.accumulates() { &[Kind::Accumulate(size), Kind::Apply] } else { &[Kind::Train(size)] };
     let mut spec = StateSpec::default();
     let mut graphs = Vec::new();
-    for &kind in kinds {
+    for kind in setup.step(size) {
         let mut stages = Vec::new();
         let mut watch = |name: &'static str, graph: &Graph| stages.push(stage(name, graph));
         let (name, graph) = setup.graph(kind, &mut spec, target, Some(&mut watch))?;
         graphs.push((name, graph, stages));
     }
+    // A run makes room for captions as well.
+    setup.declare_rest(&mut spec, target)?;
     let spec = Arc::new(spec);
     let plans = graphs.into_iter().map(|(name, graph, stages)| {
         Ok(Explained { stages, plan: pipeline::plan(&name, &graph, &spec, target)? })

@@ -1,5 +1,6 @@
 //! A trained model, from its snapshot: to caption, to be measured, to be exported. It has no optimiser.
 
+use crate::changes;
 use crate::checkpoint::{self, FIRST_CHARACTER, TEXT_LIMIT};
 use crate::engine::{Captions, Engine, Setup};
 use crate::error::TrainError;
@@ -39,15 +40,24 @@ pub struct Trained {
 
 impl Saved {
     /// Reads a snapshot file, or the newest whole snapshot of a run or snapshot folder. `overrides` change the
-    /// configuration in it.
+    /// configuration in it, but for the model, which is what was trained.
     ///
     /// # Errors
-    /// If there is none that can be used; the error says why.
+    /// If there is none that can be used, or the model would be another one; the error says why.
     pub fn open(path: &Path, overrides: &[String]) -> Result<Self, TrainError> {
         let (path, refused) = checkpoint::newest_at(path)?;
         let snapshot = snapshot::load(&path)?;
         let place = format!("{} (its configuration)", path.display());
         let config = ocelli_config::load_stored(&place, &snapshot.meta.config, overrides)?.config;
+        let trained = ocelli_config::load_stored(&place, &snapshot.meta.config, &[])?.config;
+        let other = changes::of_the_model(&trained, &config);
+        if !other.is_empty() {
+            let why = format!(
+                "its weights were trained in another model:\n  {}\nLeave these keys out",
+                other.join("\n  ")
+            );
+            return Err(checkpoint::unfit(&path, why));
+        }
         let tokenizer = tokenizer::from_json_with(&snapshot.meta.tokenizer, settings::unknown(&config))
             .map_err(|e| checkpoint::unfit(&path, e.to_string()))?;
         Ok(Self { path, refused, config, tokenizer, snapshot })

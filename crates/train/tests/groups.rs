@@ -5,7 +5,7 @@ mod step_support;
 use ocelli_config::TrainerConfig;
 use ocelli_cpu::CpuTarget;
 use ocelli_ir::reference::{RefState, evaluate};
-use ocelli_ir::{Graph, Phase, SlotKind, StateSpec};
+use ocelli_ir::{Graph, Op, Phase, SlotKind, StateSpec};
 use ocelli_passes::{PassCx, Stage, pipeline};
 use ocelli_train::program::{self, Group, Optimizer, Pictures, Size};
 use std::collections::HashMap;
@@ -75,6 +75,25 @@ fn a_rate_of_its_own_scales_the_step() {
         assert!((factor - want).abs() < 1e-6, "{}: {factor}", slot.name);
     }
     assert!(seen.iter().all(|n| *n > 0), "{seen:?}");
+}
+
+#[test]
+fn vectors_do_not_decay_however_many_axes_they_have() {
+    let mut decays = HashMap::new();
+    let mut spec = StateSpec::default();
+    let optimizer = Optimizer { weight_decay: 0.1, ..Optimizer::ADAM };
+    let mut cx = PassCx::new(&mut spec, &CpuTarget);
+    let graph =
+        program::train(&mut cx, &MODEL, Size { batch: 2, text: 3 }, Pictures::Bytes, &optimizer).unwrap();
+    for node in graph.nodes() {
+        if let (Op::Adam(op), Op::StateRead(read)) = (&node.op, &graph.producer(node.inputs[0]).op) {
+            decays.insert(spec.get(read.slot).name.clone(), op.weight_decay > 0.0);
+        }
+    }
+    let of = |name: &str| decays[name];
+    assert!(!of("vision_encoder.cls_token") && !of("vision_encoder.blocks.0.ln1.weight"));
+    assert!(of("vision_encoder.pos_embedding") && of("decoder.token_embedding_table.weight"));
+    assert!(of("vision_encoder.patch_embedding.conv.weight"));
 }
 
 #[test]

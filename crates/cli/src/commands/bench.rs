@@ -7,10 +7,10 @@ use anyhow::Context;
 use ocelli_data::batch::Batch;
 use ocelli_ir::op::{Fill, Gen};
 use ocelli_ir::{DType, TensorType};
-use ocelli_train::engine::Engine;
+use ocelli_train::engine::{Engine, StepProgram, Timed};
 use ocelli_train::groups;
 use ocelli_train::program::Size;
-use serde_json::json;
+use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::time::Instant;
 
@@ -62,12 +62,13 @@ pub fn step(args: &Args) -> anyhow::Result<()> {
     let (least, median, most) = (ms[0], ms[ms.len() / 2], ms[ms.len() - 1]);
     let images = (size.batch * per_step) as f64 / median * 1e3;
     let peak = peak_bytes();
+    let programs = engine.step_programs(size)?;
     let launches = if args.launches { engine.time_launches(&batches[0])? } else { Vec::new() };
     if args.json {
         say_json(&json!({
-            "step": about, "batch": size.batch, "length": size.text, "grad_accum": per_step, "steps": all,
+            "step": about, "programs": objects(&programs, &launches), "batch": size.batch, "length": size.text, "grad_accum": per_step, "steps": all,
             "ms": {"median": median, "min": least, "max": most}, "images_per_s": images, "loss": loss,
-            "peak_memory_bytes": peak, "launches": launches,
+            "peak_memory_bytes": peak,
         }));
     } else {
         let memory = peak.map_or(String::new(), |b| format!("; peak memory {:.0} MB", b as f64 / 1e6));
@@ -75,13 +76,24 @@ pub fn step(args: &Args) -> anyhow::Result<()> {
             "{median:.2} ms a step (median of {} groups, {least:.2} to {most:.2}), {images:.0} images/s{memory}",
             ms.len()
         ));
-        shown(&launches);
+        for (program, launches) in programs.iter().zip(&launches) {
+            shown(program, launches);
+        }
     }
     arrived()
 }
 
-/// Shows what the launches of a step took: by op, and the longest.
-fn shown(launches: &[(String, String, f64)]) {
+/// The programs of a step, and of each the launches if they were timed.
+fn objects(programs: &[StepProgram], launches: &[Vec<Timed>]) -> Vec<Value> {
+    let one = |(i, p): (usize, &StepProgram)| {
+        let launches = launches.get(i);
+        json!({"name": p.name, "hash": format!("{:016x}", p.hash), "runs_a_step": p.runs, "launches": launches})
+    };
+    programs.iter().enumerate().map(one).collect()
+}
+
+/// Shows what the launches of a program of a step took: by op, and the longest.
+fn shown(program: &StepProgram, launches: &[Timed]) {
     let mut by_op: BTreeMap<&str, (usize, f64)> = BTreeMap::new();
     for (op, _, seconds) in launches {
         let sum = by_op.entry(op).or_default();
@@ -90,9 +102,12 @@ fn shown(launches: &[(String, String, f64)]) {
     let all: f64 = launches.iter().map(|l| l.2).sum();
     let mut by_op: Vec<_> = by_op.into_iter().collect();
     by_op.sort_by(|a, b| b.1.1.total_cmp(&a.1.1));
-    if !launches.is_empty() {
-        say(&format!("{} launches, one by one {:.1} us:", launches.len(), all * 1e6));
-    }
+    let StepProgram { name, hash, runs } = program;
+    say(&format!(
+        "plan {name} {hash:016x}, {runs} times a step: {} launches, one by one {:.1} us:",
+        launches.len(),
+        all * 1e6
+    ));
     for (op, (count, seconds)) in by_op {
         say(&format!("{:9.1} us {:5.1} % {count:4} x {op}", seconds * 1e6, 100.0 * seconds / all));
     }

@@ -1,12 +1,12 @@
 //! `ocelli caption`: pictures in, captions out.
 
-use crate::args::Caption as Args;
+use super::device;
+use crate::args::{Caption as Args, On};
 use crate::finish::flaw;
 use crate::output::{arrived, say, say_json, warn};
 use crate::shown::line;
 use anyhow::{anyhow, bail};
-use ocelli_config::Config;
-use ocelli_cpu::CpuExecutor;
+use ocelli_config::{Config, Device};
 use ocelli_data::image::{Reject, Warnings, decode, resize};
 use ocelli_data::source::MAX_FILE_BYTES;
 use ocelli_data::text::count;
@@ -18,7 +18,6 @@ use serde_json::json;
 use std::fs::File;
 use std::io::Read;
 use std::path::Path;
-use std::sync::Arc;
 
 /// Captions every picture that can be read, in the order of the arguments and as they get done; the others are named
 /// in their place, and the exit code is not 0.
@@ -61,9 +60,16 @@ pub fn caption(args: &Args) -> anyhow::Result<()> {
 }
 
 fn load(args: &Args) -> anyhow::Result<Trained> {
-    let saved = Saved::open(&args.snapshot, &[])?;
+    let mut saved = Saved::open(&args.snapshot, &[])?;
     saved.refused.iter().for_each(|e| warn(&format!("warning: {e}")));
-    let executor = Arc::new(CpuExecutor::new(args.threads.map(|n| n as usize))?);
+    let t = &mut saved.config.trainer;
+    t.threads = args.threads.map(|n| n as usize);
+    t.device = match args.device {
+        On::Auto => Device::Auto,
+        On::Cpu => Device::Cpu,
+        On::Cuda => Device::Cuda,
+    };
+    let executor = device::start(&mut saved.config, &[], &mut warn)?;
     // One longer than what was trained on is allowed, up to the position table.
     let limit = args.max_length.map(|n| n as usize).or(saved.text_limit()).unwrap_or(usize::MAX);
     let captions = Captions {

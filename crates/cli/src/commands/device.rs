@@ -17,6 +17,19 @@ use std::sync::Arc;
 /// If it asks for what is not there yet, or the device is not there or does not start: what to install.
 pub fn of(resolved: &Resolved, tell: &mut dyn FnMut(&str)) -> anyhow::Result<(Config, Arc<dyn Executor>)> {
     let mut c = resolved.for_training()?.clone();
+    let executor = start(&mut c, &resolved.cpu_notices, tell)?;
+    Ok((c, executor))
+}
+
+/// The device that a configuration asks for, which settles what is left to it. `notices` are for the CPU.
+///
+/// # Errors
+/// If the device is not there or does not start: what to install.
+pub fn start(
+    c: &mut Config,
+    notices: &[String],
+    tell: &mut dyn FnMut(&str),
+) -> anyhow::Result<Arc<dyn Executor>> {
     let t = &c.trainer;
     let options = CudaOptions { tf32: t.tf32, cuda_graph: t.cuda_graph, ..CudaOptions::default() };
     let gpu = match t.device {
@@ -27,12 +40,12 @@ pub fn of(resolved: &Resolved, tell: &mut dyn FnMut(&str)) -> anyhow::Result<(Co
     let executor: Arc<dyn Executor> = match gpu {
         Some(gpu) => Arc::new(gpu),
         None => {
-            resolved.cpu_notices.iter().for_each(|line| tell(&format!("note: {line}")));
+            notices.iter().for_each(|line| tell(&format!("note: {line}")));
             Arc::new(CpuExecutor::new(t.threads).context("the CPU executor cannot start")?)
         }
     };
-    settle(&mut c, executor.target());
-    Ok((c, executor))
+    settle(c, executor.target());
+    Ok(executor)
 }
 
 /// Settles what a configuration leaves to the device.

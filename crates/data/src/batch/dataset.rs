@@ -169,12 +169,16 @@ impl Dataset {
         self.size
     }
 
-    /// The layout of a global batch, without reading any: the same on every rank. A caption has at
-    /// most as many ids as characters.
-    pub(crate) fn layout(&self, slots: &[Slot]) -> Layout {
+    /// Characters of the longest caption of a global batch, without reading any: the same on every rank.
+    pub(crate) fn longest(&self, slots: &[Slot]) -> usize {
         let chars =
             |s: &Slot| caught(|| self.source.caption_chars(self.source_row(s.row, s.pass))).unwrap_or(0);
-        let length = self.lengths.batch(slots.iter().map(chars).max().unwrap_or(0));
+        slots.iter().map(chars).max().unwrap_or(0)
+    }
+
+    /// The layout of batches whose longest caption has so many characters. A caption has at most as many ids.
+    pub(crate) fn layout(&self, longest: usize) -> Layout {
+        let length = self.lengths.batch(longest);
         Layout { mode: self.mode, length, pad: self.tokenizer.pad(), end: self.end }
     }
 

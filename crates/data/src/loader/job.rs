@@ -19,15 +19,17 @@ pub(super) struct Job {
 }
 
 impl Job {
-    /// Plans the batch at `position` into the buffers of `batch`; absent rows are filled at once.
+    /// Plans the batch at `position` into the buffers of `batch`, for captions of up to `longest` characters; absent rows
+    /// are filled at once.
     pub(super) fn plan(
         dataset: &Dataset,
         sampler: &Sampler,
         position: Position,
+        longest: usize,
         mut batch: Batch,
     ) -> Result<Self, LoaderError> {
         let global = sampler.batch(position);
-        let layout = dataset.layout(&global.slots);
+        let layout = dataset.layout(longest);
         let options = sampler.options();
         let slots = global.of_rank(options).to_vec();
         batch.reshape(options.batch_per_rank, layout.length.padded, dataset.size())?;

@@ -16,7 +16,7 @@ use crate::batch::{Batch, Dataset, NoMemory};
 use crate::sampler::{Position, Sampler};
 use shared::Shared;
 
-/// How a loader works; no result depends on it.
+/// How a loader works. No result depends on it but for `window`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LoaderOptions {
     /// Threads that read; 0: the calling thread reads when it asks for a batch.
@@ -25,6 +25,10 @@ pub struct LoaderOptions {
     pub ahead: usize,
     /// Stop before this epoch, so that nothing is read for an epoch that will not come.
     pub until_epoch: Option<u64>,
+    /// Batches of one step, at least 1: they are padded to one length, that of the longest caption among them, as one
+    /// batch of their rows would be. Steps are counted from where the loader starts and anew in each epoch; the last
+    /// one of an epoch may have fewer batches.
+    pub window: usize,
 }
 
 /// A batch and where it stands.
@@ -90,7 +94,7 @@ impl Loader {
         let workers = options.workers;
         // Reading ahead makes no sense in the thread that waits.
         let ahead = if workers == 0 { 1 } else { options.ahead.max(1) };
-        let shared = Arc::new(Shared::new(dataset, sampler, from, ahead, options.until_epoch));
+        let shared = Arc::new(Shared::new(dataset, sampler, from, LoaderOptions { ahead, ..options }));
         let mut loader = Self { shared, workers: Vec::with_capacity(workers), at_border: false };
         for number in 1..=workers {
             let shared = loader.shared.clone();

@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use super::job::Job;
-use super::{Loaded, LoaderError};
+use super::{Loaded, LoaderError, LoaderOptions};
 use crate::batch::{Batch, Dataset};
 use crate::sampler::{Position, Sampler};
 
@@ -14,8 +14,9 @@ use crate::sampler::{Position, Sampler};
 pub(super) struct Shared {
     dataset: Arc<Dataset>,
     sampler: Sampler,
-    ahead: usize,
-    until_epoch: Option<u64>,
+    options: LoaderOptions,
+    /// Where the steps of the first epoch are counted from.
+    from: Position,
     state: Mutex<State>,
     /// Something may be to do.
     work: Condvar,
@@ -52,19 +53,19 @@ impl Shared {
         dataset: Arc<Dataset>,
         sampler: Sampler,
         from: Position,
-        ahead: usize,
-        until_epoch: Option<u64>,
+        options: LoaderOptions,
     ) -> Self {
+        let from = sampler.normalise(from);
         let state = State {
             window: VecDeque::new(),
-            cursor: sampler.normalise(from),
+            cursor: from,
             planning: false,
             free: Vec::new(),
             failed: None,
             stop: false,
         };
         let (work, ready) = (Condvar::new(), Condvar::new());
-        Self { dataset, sampler, ahead, until_epoch, state: state.into(), work, ready }
+        Self { dataset, sampler, options, from, state: state.into(), work, ready }
     }
 
     /// The life of a worker.
@@ -130,7 +131,7 @@ impl Shared {
     }
 
     fn ended(&self, state: &State) -> bool {
-        self.until_epoch.is_some_and(|end| state.cursor.epoch >= end)
+        self.options.until_epoch.is_some_and(|end| state.cursor.epoch >= end)
     }
 
     fn take_work(&self, state: &mut State) -> Option<Work> {
@@ -138,17 +139,36 @@ impl Shared {
             entry.taken += 1;
             return Some(Work::Fill(entry.job.clone(), entry.taken - 1));
         }
-        if state.planning || state.window.len() >= self.ahead || self.ended(state) {
+        if state.planning || state.window.len() >= self.options.ahead || self.ended(state) {
             return None;
         }
         state.planning = true;
         Some(Work::Plan(state.cursor, Box::new(state.free.pop().unwrap_or_default())))
     }
 
+    /// Characters of the longest caption of the step that the batch at `position` belongs to.
+    fn longest(&self, position: Position) -> usize {
+        let first = if position.epoch == self.from.epoch { self.from.batch } else { 0 };
+        let size = self.options.window.max(1) as u64;
+        let mut at =
+            Position { batch: position.batch - position.batch.wrapping_sub(first) % size, ..position };
+        let mut longest = 0;
+        for _ in 0..size {
+            let batch = self.sampler.batch(at);
+            longest = longest.max(self.dataset.longest(&batch.slots));
+            if batch.next.epoch != position.epoch {
+                break;
+            }
+            at = batch.next;
+        }
+        longest
+    }
+
     fn run(&self, work: Work) {
         match work {
             Work::Plan(position, buffers) => {
-                let job = Job::plan(&self.dataset, &self.sampler, position, *buffers);
+                let longest = self.longest(position);
+                let job = Job::plan(&self.dataset, &self.sampler, position, longest, *buffers);
                 let mut state = self.lock();
                 state.planning = false;
                 match job {
@@ -176,7 +196,7 @@ impl Shared {
     /// Keeps buffers for later, no more than can be in use.
     pub(super) fn recycle(&self, batch: Batch) {
         let mut state = self.lock();
-        if state.free.len() <= self.ahead {
+        if state.free.len() <= self.options.ahead {
             state.free.push(batch);
         }
     }
@@ -249,7 +269,8 @@ mod tests {
         let lengths = Lengths::plan(Padding::Longest, None, &ContentStats::scan(&One)).unwrap();
         let dataset = Dataset::new(Arc::new(One), Arc::new(tokenizer), 2, LossMode::Masked, lengths).unwrap();
         let sampler = Sampler::in_order(Rows::all(1), 1).unwrap();
-        let shared = Arc::new(Shared::new(Arc::new(dataset), sampler, Position::default(), 1, None));
+        let options = LoaderOptions { workers: 0, ahead: 1, until_epoch: None, window: 1 };
+        let shared = Arc::new(Shared::new(Arc::new(dataset), sampler, Position::default(), options));
         let other = shared.clone();
         let worker = std::thread::spawn(move || {
             let _alarm = Alarm(&other);

@@ -52,8 +52,8 @@ impl Source for First {
     fn notes(&self) -> Vec<String> {
         let (rows, pictures) = (self.0.len(), self.len());
         let line = format!(
-            "{rows} captions of {pictures} pictures: the first of each is used (data_config.caption_choice=random or \
-             all uses them all)"
+            "{rows} captions of {pictures} pictures: the loss uses the first of each (data_config.caption_choice=random \
+             or all: all of them)"
         );
         [self.0.notes(), vec![line]].concat()
     }

@@ -141,7 +141,7 @@ pub fn sampler(rows: usize, batch_per_rank: usize, rank: usize, world: usize, en
 }
 
 pub fn options(workers: usize, until_epoch: Option<u64>) -> LoaderOptions {
-    LoaderOptions { workers, ahead: 3, until_epoch }
+    LoaderOptions { workers, ahead: 3, until_epoch, window: 1 }
 }
 
 /// Every batch up to `until`, epochs joined.

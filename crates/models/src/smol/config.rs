@@ -41,6 +41,9 @@ pub struct SmolConfig {
     pub tie_weights: bool,
 }
 
+/// The width of keys and values, by the keys that it follows from.
+const KEY_WIDTH: &str = "n_embd / n_head * n_kv_head";
+
 impl SmolConfig {
     /// Tokens that a picture becomes.
     pub fn picture_tokens(&self) -> usize {
@@ -101,7 +104,6 @@ impl SmolConfig {
         let (width, n_embd) = (vision("embeddings.patch_embedding", 0), text("embed_tokens", 1));
         let joined = shapes.extent("model.connector.modality_projection.proj.weight", 1);
         let ratio = |a: Option<usize>, b: Option<usize>| a?.checked_div(b?);
-        let head = ratio(n_embd, Some(self.n_head));
         known([
             ("image_embed_dim", width),
             ("patch_size", patch),
@@ -110,7 +112,8 @@ impl SmolConfig {
             ("pixel_shuffle", ratio(joined, width).map(usize::isqrt)),
             ("vocab_size", text("embed_tokens", 0)),
             ("n_embd", n_embd),
-            ("n_kv_head", ratio(text("layers.0.self_attn.k_proj", 0), head)),
+            // The shapes do not tell into how many heads this is cut.
+            (KEY_WIDTH, text("layers.0.self_attn.k_proj", 0)),
             ("n_inner", text("layers.0.mlp.gate_proj", 0)),
             ("num_blks", shapes.blocks("model.vision_model.encoder.layers.")),
             ("n_layer", shapes.blocks("model.text_model.layers.")),

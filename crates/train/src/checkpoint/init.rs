@@ -40,14 +40,22 @@ pub fn init_from(
     let weights = snapshot::load_weights_only(&path)?;
     let total = weights.tensors.len();
     let snapshot = Snapshot { tensors: weights.tensors, meta: Meta::default() };
-    restore(engine, &path, &snapshot, |kind| kind == SlotKind::Parameter)?;
+    let untold = meta.and_then(|meta| unlike(&meta, model));
+    restore(engine, &path, &snapshot, |kind| kind == SlotKind::Parameter).map_err(|e| {
+        match (e, &untold) {
+            (TrainError::Unfit { path, why }, Some(line)) => {
+                TrainError::Unfit { path, why: format!("{why}; {line}") }
+            }
+            (e, _) => e,
+        }
+    })?;
     let used = engine.spec().iter().filter(|(_, s)| s.kind == SlotKind::Parameter).count();
     let other = match total - used {
         0 => String::new(),
         other => format!("; not used: {} of the file", count(other, "other tensor")),
     };
     let mut notes = vec![format!("weights: {} from {}{other}", count(used, "tensor"), path.display())];
-    notes.extend(meta.and_then(|meta| unlike(&meta, model)));
+    notes.extend(untold);
     Ok(Initial { notes, refused: newer })
 }
 

@@ -96,7 +96,7 @@ mod tests {
         for line in [
             "model_config.image_embed_dim is 16 here, 32 in the file",
             "model_config.img_size is 12 here, 24 in the file",
-            "model_config.n_kv_head is 1 here, 2 in the file",
+            "model_config.n_embd / n_head * n_kv_head is 6 here, 12 in the file",
             "model_config.n_layer is 2 here, 3 in the file",
         ] {
             assert!(text.contains(line), "{line} not in {text}");

@@ -1,7 +1,7 @@
 //! What the programs of a run are made from.
 
 use super::{Captions, EngineError};
-use crate::program::{self, Optimizer, Pictures, Size};
+use crate::program::{self, Optimizer, Pictures, RunSlots, Size};
 use ocelli_ir::executor::{ExecError, Target};
 use ocelli_ir::{Graph, StateSpec};
 use ocelli_models::Model;
@@ -38,6 +38,33 @@ impl Setup {
         self.optimizer.as_ref().is_some_and(|o| o.batches > 1)
     }
 
+    /// The programs of a step over batches of a size, in their order.
+    pub(crate) fn step(&self, size: Size) -> Vec<Kind> {
+        if self.accumulates() { vec![Kind::Accumulate(size), Kind::Apply] } else { vec![Kind::Train(size)] }
+    }
+
+    /// Positions that there is room for when captioning, the picture's included.
+    pub(crate) fn positions(&self) -> usize {
+        self.captions.positions.clamp(2, self.model.max_places())
+    }
+
+    /// Adds what the state of a run holds beside the slots of its steps: those of captioning and the run's own.
+    ///
+    /// # Errors
+    /// If the programs that caption cannot be built, or a name is taken.
+    pub(crate) fn declare_rest(
+        &self,
+        spec: &mut StateSpec,
+        target: &dyn Target,
+    ) -> Result<RunSlots, EngineError> {
+        // Building one program of each kind names every slot; other sizes add none.
+        let prefill = Kind::Prefill(Size { batch: self.captions.side_by_side, text: 1 });
+        for kind in [prefill, Kind::Decode] {
+            self.graph(kind, spec, target, None)?;
+        }
+        RunSlots::declare(spec).map_err(EngineError::Slots)
+    }
+
     fn optimizer(&self) -> Result<&Optimizer, ExecError> {
         let misuse = || ExecError::Misuse { program: "train".into(), message: "it has no optimizer".into() };
         self.optimizer.as_ref().ok_or_else(misuse)
@@ -56,7 +83,7 @@ impl Setup {
             // Captions are read, not learnt from: they are worth 32 bits.
             cx.options.precision = None;
         }
-        let (model, places) = (&*self.model, self.captions.positions);
+        let (model, places) = (&*self.model, self.positions());
         let sized = |name: &str, s: Size| format!("{name}[B={},T={}]", s.batch, s.text);
         let (name, graph) = match kind {
             Kind::Train(size) => {

@@ -12,7 +12,8 @@ use std::sync::Arc;
 /// Batches of `eval_batch_size` rows, the last one filled up with rows of weight 0.
 pub(crate) fn in_order(c: &Config, dataset: Arc<Dataset>, rows: Rows) -> Result<Loader, TrainError> {
     let sampler = Sampler::in_order(rows, c.trainer.eval_batch_size)?;
-    let options = LoaderOptions { workers: c.data.num_workers, ahead: AHEAD, until_epoch: Some(1) };
+    let options =
+        LoaderOptions { workers: c.data.num_workers, ahead: AHEAD, until_epoch: Some(1), window: 1 };
     Ok(Loader::start(dataset, sampler, Position::default(), options)?)
 }
 

@@ -80,7 +80,7 @@ pub struct Group {
     pub rate: Option<f64>,
 }
 
-/// What an update reports, both f32 `[]`.
+/// What an update reports, each f32 `[]`.
 pub(super) struct Applied {
     /// Norm of the gradient of the mean loss, before clipping.
     pub norm: Value,
@@ -143,6 +143,11 @@ pub(super) fn apply(
     Ok(Applied { norm, lr, loss_scale })
 }
 
+/// True for weights that decay: those with at least two extents above 1. A class token `[1, 1, D]` is a vector.
+fn is_matrix(shape: &[usize]) -> bool {
+    shape.iter().filter(|&&n| n > 1).count() >= 2
+}
+
 /// Steps without overflow after which the loss scale is doubled, as in PyTorch.
 const PATIENCE: u32 = 2000;
 
@@ -175,7 +180,7 @@ fn update(
         moments.push(state.declare(moment).map_err(|m| g.error("state", m))?);
     }
     let (m, v) = (g.read(state, moments[0]), g.read(state, moments[1]));
-    let weight_decay = if parameter.ty.shape.len() >= 2 { o.weight_decay } else { 0.0 };
+    let weight_decay = if is_matrix(&parameter.ty.shape) { o.weight_decay } else { 0.0 };
     let decoupled = o.kind == OptimizerKind::AdamW;
     let adam = Adam { beta1: o.beta1, beta2: o.beta2, eps: o.eps, weight_decay, decoupled };
     let new = g.many(adam, &[value, m, v, grad, scale, lr, step, apply])?;

@@ -18,6 +18,7 @@ use crate::settings::{self, AHEAD, SIDE_BY_SIDE};
 use crate::snapshot;
 use crate::sources;
 use ocelli_config::{Config, EXACT_STEPS};
+use ocelli_data::batch::LossMode;
 use ocelli_data::loader::{Loader, LoaderOptions};
 use ocelli_data::sampler::{Position, Sampler, SamplerOptions};
 use ocelli_ir::SlotKind;
@@ -104,7 +105,9 @@ impl<'a> Run<'a> {
     pub(super) fn loader(&self) -> Result<Loader, TrainError> {
         let c = self.config();
         let until_epoch = (!self.sampler.options().endless).then_some(c.trainer.epochs);
-        let options = LoaderOptions { workers: c.data.num_workers, ahead: AHEAD, until_epoch };
+        // The published loss counts padding: the batches of a step must have as much as one batch of their rows would.
+        let window = if settings::loss_mode(c) == LossMode::Published { c.trainer.grad_accum } else { 1 };
+        let options = LoaderOptions { workers: c.data.num_workers, ahead: AHEAD, until_epoch, window };
         Ok(Loader::start(self.data.train.clone(), self.sampler.clone(), self.position, options)?)
     }
 }

@@ -3,20 +3,18 @@
 mod show;
 
 use super::data::{Aside, split};
-use super::same_file;
 use super::train::on_interrupt_say;
+use super::{device, same_file};
 use crate::args::Eval as Args;
 use crate::console::Console;
 use crate::output::{arrived, say, say_json, warn};
 use anyhow::{Context, bail};
-use ocelli_cpu::CpuExecutor;
 use ocelli_data::text::count;
 use ocelli_train::evaluate::{self, Evaluated, Request};
 use ocelli_train::look;
 use ocelli_train::snapshot::{try_folder, write_whole};
 use ocelli_train::trained::Saved;
 use std::path::Path;
-use std::sync::Arc;
 
 /// Measures a snapshot on the rows that validated it, or on other data.
 pub fn eval(args: &Args) -> anyhow::Result<()> {
@@ -39,19 +37,20 @@ pub fn eval(args: &Args) -> anyhow::Result<()> {
     if let Some(out) = &args.out {
         writable(out)?;
     }
-    let saved = Saved::open(&args.snapshot, &overrides)?;
+    let mut saved = Saved::open(&args.snapshot, &overrides)?;
     let read = [Some(saved.path.as_path()), source.map(Path::new)];
     if let Some(out) = args.out.as_ref().filter(|out| read.iter().flatten().any(|read| same_file(read, out)))
     {
         bail!("--out {} would replace what is read: choose another name", out.display());
     }
     saved.refused.iter().for_each(|e| warn(&format!("warning: {e}")));
-    let threads = args.threads.map(|n| n as usize).or(saved.config.trainer.threads);
+    saved.config.trainer.threads = args.threads.map(|n| n as usize).or(saved.config.trainer.threads);
+    let executor = device::start(&mut saved.config, &[], &mut warn)?;
     let request = Request {
         saved,
         other_data: source.is_some(),
         limit: args.limit.map(|n| usize::try_from(n).unwrap_or(usize::MAX)),
-        executor: Arc::new(CpuExecutor::new(threads)?),
+        executor,
         interrupted: on_interrupt_say(
             "ending as soon as the batch in hand is done, without figures; press Ctrl-C again to end at once",
         )?,

@@ -2,6 +2,7 @@
 
 use crate::args::Device;
 use anyhow::Context;
+use ocelli_config::Config;
 use ocelli_cpu::{CpuExecutor, CpuTarget};
 use ocelli_cuda::{CudaTarget, Machine};
 use ocelli_ir::executor::{Executor, Target};
@@ -12,13 +13,16 @@ use std::sync::Arc;
 use std::time::Instant;
 
 impl Device {
-    /// What the passes may ask about it. The GPUs known here have 108 to 132 multiprocessors.
-    pub fn target(self) -> Box<dyn Target> {
-        match self {
-            Self::This => Box::new(CpuTarget),
-            Self::A100 => Box::new(CudaTarget::new(Machine::new(108))),
-            Self::H100 | Self::H200 => Box::new(CudaTarget::new(Machine::new(132))),
-        }
+    /// What the passes may ask about it, under a configuration.
+    pub fn target(self, c: &Config) -> Box<dyn Target> {
+        let tf32 = c.trainer.tf32;
+        // Multiprocessors, and the most shared memory of a block by the CUDA C++ Programming Guide.
+        let (processors, shared) = match self {
+            Self::This => return Box::new(CpuTarget),
+            Self::A100 => (108, 163 * 1024),
+            Self::H100 | Self::H200 => (132, 227 * 1024),
+        };
+        Box::new(CudaTarget::new(Machine { processors, shared, tf32 }))
     }
 }
 
@@ -38,14 +42,18 @@ pub struct Peaks {
 }
 
 impl Peaks {
-    /// The numbers of a device: measured here, or dense ones of its data sheet.
+    /// The numbers of a device under a configuration: measured here, or dense ones of its data sheet.
     ///
     /// # Errors
     /// If this machine cannot be measured.
-    pub fn of(device: Device, threads: Option<usize>) -> anyhow::Result<Self> {
+    pub fn of(device: Device, c: &Config) -> anyhow::Result<Self> {
+        let (narrow, on) = match c.trainer.tf32 {
+            true => (true, "TF32 and 16-bit products"),
+            false => (false, "16-bit products"),
+        };
         let sheet = |name: &str, tf32: f64, half: f64, f32: f64, bytes: f64| Self {
-            name: format!("{name}, by its data sheet (TF32 and 16-bit products on tensor cores)"),
-            products: tf32 * 1e12,
+            name: format!("{name}, by its data sheet ({on} on tensor cores)"),
+            products: if narrow { tf32 } else { f32 } * 1e12,
             half_products: half * 1e12,
             others: f32 * 1e12,
             bytes: bytes * 1e12,
@@ -54,7 +62,7 @@ impl Peaks {
             Device::A100 => sheet("NVIDIA A100", 156.0, 312.0, 19.5, 2.039),
             Device::H100 => sheet("NVIDIA H100", 494.7, 989.4, 66.9, 3.35),
             Device::H200 => sheet("NVIDIA H200", 494.7, 989.4, 66.9, 4.8),
-            Device::This => Self::measured(threads)?,
+            Device::This => Self::measured(c.trainer.threads)?,
         })
     }
 

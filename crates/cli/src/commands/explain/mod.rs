@@ -6,21 +6,27 @@ mod sizes;
 mod text;
 
 use super::step_of;
-use crate::args::Explain as Args;
+use crate::args::{Device, Explain as Args};
 use crate::output::{arrived, say, say_json, warn};
 use anyhow::bail;
 use device::Peaks;
-use ocelli_config::Config;
+use ocelli_config::{Config, Device as On};
 use ocelli_ir::executor::Target;
 use ocelli_train::engine::Setup;
 use ocelli_train::explain::{self, Explained};
 use ocelli_train::groups;
 use ocelli_train::program::Size;
+use serde_json::json;
 
 /// Shows the programs of a training step.
 pub fn explain(args: &Args) -> anyhow::Result<()> {
     let mut c = step_of::config(&args.step)?.for_training()?.clone();
-    let target = args.device.target();
+    if args.device == Device::This && c.trainer.device == On::Cuda {
+        bail!(
+            "trainer_config.device=cuda: of GPUs explain knows the data sheets: name one with --device a100, h100 or h200"
+        );
+    }
+    let target = args.device.target(&c);
     super::device::settle(&mut c, &*target);
     let (mut setup, longest) = step_of::setup(&args.step, &c)?;
     let one = |n: &[u64]| n.first().copied();
@@ -36,10 +42,10 @@ pub fn explain(args: &Args) -> anyhow::Result<()> {
         groups::notes(&c, &program.plan.state)?.iter().for_each(|line| warn(&format!("note: {line}")));
     }
     if let Some(pass) = &args.graph {
-        graph(&programs, pass)?;
+        graph(&programs, pass, args.json)?;
         return arrived();
     }
-    let peaks = Peaks::of(args.device, c.trainer.threads)?;
+    let peaks = Peaks::of(args.device, &c)?;
     if args.json {
         say_json(&json::object(&programs, &peaks, size));
     } else {
@@ -80,15 +86,19 @@ fn several(
 }
 
 /// The graphs behind one pass.
-fn graph(programs: &[Explained], pass: &str) -> anyhow::Result<()> {
-    let mut found = false;
-    for p in programs {
-        for stage in p.stages.iter().filter(|s| s.name == pass) {
-            say(&format!("program {} behind {pass}:\n{}", p.plan.name, stage.text));
-            found = true;
-        }
+fn graph(programs: &[Explained], pass: &str, as_json: bool) -> anyhow::Result<()> {
+    let behind = |p| -> Vec<_> {
+        let p: &Explained = p;
+        p.stages.iter().filter(|s| s.name == pass).map(|s| (&p.plan.name, &s.text)).collect()
+    };
+    let found: Vec<(&String, &String)> = programs.iter().flat_map(behind).collect();
+    if as_json && !found.is_empty() {
+        let one = |(name, text): &(&String, &String)| json!({"program": name, "pass": pass, "graph": text});
+        say_json(&json!({"graphs": found.iter().map(one).collect::<Vec<_>>()}));
+    } else {
+        found.iter().for_each(|(name, text)| say(&format!("program {name} behind {pass}:\n{text}")));
     }
-    if !found {
+    if found.is_empty() {
         let names: Vec<&str> = programs.iter().flat_map(|p| &p.stages).map(|s| s.name).collect();
         bail!("--graph {pass}: no such pass here; there are {}", names.join(", "));
     }

@@ -49,9 +49,11 @@ fn state(plan: &Plan) -> Vec<String> {
         of("weights", SlotKind::Parameter),
         of("moments", SlotKind::Moment),
         of("sums of gradients", SlotKind::Accumulator),
+        of("keys and values of captions", SlotKind::Cache),
         of("metrics", SlotKind::Ring),
     ];
-    vec![format!("state: {}", parts.into_iter().flatten().collect::<Vec<_>>().join(", "))]
+    let parts = parts.into_iter().flatten().collect::<Vec<_>>().join(", ");
+    vec![format!("state: {parts}; in all {}", mb(plan.state.bytes(|_| true)))]
 }
 
 fn passes(p: &Explained) -> Vec<String> {
