@@ -43,7 +43,8 @@ fn runs_in_16_bits_learn_as_runs_in_32_and_resume_to_the_same_bits() {
 fn an_overflow_takes_no_step_and_is_said() {
     let b = Bench::new();
     let base = wild(&b);
-    let said = b.train(&with(&base, &["trainer_config.max_iters=20", "trainer_config.log_interval=1"])).done();
+    let said =
+        b.train(&with(&base, &["trainer_config.max_iters=20", "trainer_config.log_interval=1"])).done();
     let lines = b.log("metrics.jsonl");
     let overflows = lines.iter().filter(|l| l["kind"] == "overflow").count();
     assert!(overflows > 0, "{}", said.out);
