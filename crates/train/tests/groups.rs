@@ -86,7 +86,9 @@ fn vectors_do_not_decay_however_many_axes_they_have() {
     let graph =
         program::train(&mut cx, &MODEL, Size { batch: 2, text: 3 }, Pictures::Bytes, &optimizer).unwrap();
     for node in graph.nodes() {
-        if let (Op::Adam(op), Op::StateRead(read)) = (&node.op, &graph.producer(node.inputs[0]).op) {
+        if let Op::Adam(op) = &node.op
+            && let Op::StateRead(read) = &graph.producer(node.inputs[0]).op
+        {
             decays.insert(spec.get(read.slot).name.clone(), op.weight_decay > 0.0);
         }
     }
