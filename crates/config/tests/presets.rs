@@ -107,7 +107,11 @@ fn notices_name_what_a_user_set_without_effect() {
     // The same in a file of the user's, but not in one that a snapshot keeps.
     let text = preset("csv_train", &set).to_yaml();
     let own = ocelli_config::load_text("mine.yaml", &text, &[]).unwrap();
-    assert!(own.notices.len() == 1 && own.notices[0].contains("model_config.block_size"), "{:?}", own.notices);
+    assert!(
+        own.notices.len() == 1 && own.notices[0].contains("model_config.block_size"),
+        "{:?}",
+        own.notices
+    );
     assert!(own.cpu_notices[0] == gpu && own.cpu_notices.len() == 2, "{:?}", own.cpu_notices);
     assert!(ocelli_config::load_stored("kept.yaml", &text, &[]).unwrap().notices.is_empty());
     let short = preset("shapes", &["trainer_config.max_iters=3"]).notices;
