@@ -6,7 +6,7 @@ use crate::check::{self, Fault, Loaded};
 use crate::cx::Cx;
 use crate::launch::{gather, run_launch};
 use crate::mem::{self, Bases, Loc, Room};
-use crate::state::{CpuState, misuse, out_of_memory};
+use crate::state::{CpuState, out_of_memory};
 use crate::target::NAME;
 use ocelli_ir::StateSpec;
 use ocelli_ir::executor::{ExecError, LaunchTime, Need, Program, State};
@@ -68,10 +68,10 @@ impl CpuProgram {
         inputs: &[&[u8]],
         mut times: Option<&mut Vec<Duration>>,
     ) -> Result<(), ExecError> {
-        self.check_inputs(inputs)?;
+        self.plan.check_inputs(inputs)?;
         let spec = state.spec().clone();
         let Some(state) = state.as_any().downcast_mut::<CpuState>() else {
-            return Err(misuse(&self.plan.name, "the state is another executor's"));
+            return Err(ExecError::misuse(&self.plan.name, "the state is another executor's"));
         };
         self.check_state(&spec)?;
         self.stage(inputs)?;
@@ -116,31 +116,13 @@ impl CpuProgram {
         Ok(())
     }
 
-    fn check_inputs(&self, inputs: &[&[u8]]) -> Result<(), ExecError> {
-        let (want, found) = (self.plan.inputs.len(), inputs.len());
-        if want != found {
-            return Err(misuse(&self.plan.name, format!("takes {want} inputs, got {found}")));
-        }
-        for ((name, ty), bytes) in self.plan.inputs.iter().zip(inputs) {
-            if bytes.len() != ty.bytes() {
-                let (want, found) = (ty.bytes(), bytes.len());
-                let message = format!("input '{name}' is {ty}, {want} bytes, got {found}");
-                return Err(misuse(&self.plan.name, message));
-            }
-        }
-        Ok(())
-    }
-
     /// The state must have the plan's slots, perhaps with more behind them.
     fn check_state(&mut self, spec: &Arc<StateSpec>) -> Result<(), ExecError> {
         let same = |a: &Arc<StateSpec>| Arc::ptr_eq(a, spec);
         if same(&self.plan.state) || self.fits.as_ref().is_some_and(same) {
             return Ok(());
         }
-        if let Some(slot) = self.plan.state.first_missing(spec) {
-            let message = format!("the state has no slot '{}' {} where it should be", slot.name, slot.ty);
-            return Err(misuse(&self.plan.name, message));
-        }
+        self.plan.check_state(spec)?;
         self.fits = Some(spec.clone());
         Ok(())
     }
@@ -184,11 +166,11 @@ impl Program for CpuProgram {
     fn output(&self, index: usize) -> Result<Vec<u8>, ExecError> {
         let Some((_, operand)) = self.plan.outputs.get(index) else {
             let n = self.plan.outputs.len();
-            return Err(misuse(&self.plan.name, format!("there is no output {index}, only {n}")));
+            return Err(ExecError::misuse(&self.plan.name, format!("there is no output {index}, only {n}")));
         };
         let mut arena = lock(&self.arena);
         if arena.ran != self.id {
-            return Err(misuse(
+            return Err(ExecError::misuse(
                 &self.plan.name,
                 "has not run since another program did: its outputs are gone",
             ));
@@ -218,7 +200,9 @@ fn keep(loc: &Loc) -> Result<Option<Buffer>, ExecError> {
 fn refused(plan: &Plan, index: usize, fault: Fault) -> ExecError {
     let l = &plan.launches[index];
     match fault {
-        Fault::Wrong(m) => misuse(&plan.name, format!("launch {index} ({} in '{}'): {m}", l.op, l.scope)),
+        Fault::Wrong(m) => {
+            ExecError::misuse(&plan.name, format!("launch {index} ({} in '{}'): {m}", l.op, l.scope))
+        }
         Fault::Lacking(message) => ExecError::Unsupported {
             program: plan.name.clone(),
             op: format!("launch {index} ({} in '{}')", l.op, l.scope),
@@ -230,7 +214,7 @@ fn refused(plan: &Plan, index: usize, fault: Fault) -> ExecError {
 
 fn refused_output(plan: &Plan, name: &str, fault: Fault) -> ExecError {
     let (Fault::Wrong(m) | Fault::Lacking(m)) = fault;
-    misuse(&plan.name, format!("output '{name}': {m}"))
+    ExecError::misuse(&plan.name, format!("output '{name}': {m}"))
 }
 
 #[cfg(test)]

@@ -37,7 +37,9 @@ impl CpuState {
     /// Index of an id, if the slot exists.
     fn index(&self, slot: SlotId) -> Result<usize, ExecError> {
         let i = slot.0 as usize;
-        let fail = || misuse("state", format!("there is no slot {i}; the state has {}", self.slots.len()));
+        let fail = || {
+            ExecError::misuse("state", format!("there is no slot {i}; the state has {}", self.slots.len()))
+        };
         (i < self.slots.len()).then_some(i).ok_or_else(fail)
     }
 }
@@ -57,7 +59,7 @@ impl State for CpuState {
         if to.len() != bytes.len() {
             let name = &self.spec.get(slot).name;
             let (want, found) = (to.len(), bytes.len());
-            return Err(misuse("state", format!("slot '{name}' holds {want} bytes, got {found}")));
+            return Err(ExecError::misuse("state", format!("slot '{name}' holds {want} bytes, got {found}")));
         }
         to.copy_from_slice(bytes);
         Ok(())
@@ -71,9 +73,4 @@ impl State for CpuState {
 /// The error for memory that cannot be had.
 pub(crate) fn out_of_memory(what: &str, bytes: usize, need: Need) -> ExecError {
     ExecError::OutOfMemory { device: NAME.into(), what: what.into(), bytes, need }
-}
-
-/// The error for a host that does not fit the program.
-pub(crate) fn misuse(program: &str, message: impl Into<String>) -> ExecError {
-    ExecError::Misuse { program: program.into(), message: message.into() }
 }

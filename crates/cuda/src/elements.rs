@@ -82,6 +82,13 @@ pub struct Loop {
 }
 
 impl Loop {
+    /// Each element of a space from one operand to another, converted if they differ in type.
+    pub fn copy(space: Vec<usize>, from: Access, to: Access) -> Self {
+        let body =
+            format!("        const {} y0 = x0;\n", if from.dtype.is_float() { "float" } else { "u32" });
+        Self { space, reads: vec![from], writes: vec![to], body, ..Self::default() }
+    }
+
     /// The kernel. An empty space gives one that does nothing.
     pub fn kernel(mut self) -> KernelCall {
         if !self.coordinates {

@@ -80,6 +80,23 @@ pub enum Arg {
     Table,
 }
 
+impl Arg {
+    /// The address this many bytes further.
+    pub fn further(self, bytes: usize) -> Self {
+        match self {
+            Self::In(i, at) => Self::In(i, at + bytes),
+            Self::Out(i, at) => Self::Out(i, at + bytes),
+            Self::Work(at) => Self::Work(at + bytes),
+            Self::Table => Self::Table,
+        }
+    }
+}
+
+/// What the address `bytes` behind a multiple of `align` is a multiple of; both are powers of two.
+pub fn align_at(align: usize, bytes: usize) -> usize {
+    if bytes == 0 { align } else { align.min(1 << bytes.trailing_zeros()) }
+}
+
 /// A call of a kernel.
 #[derive(Clone, Debug, PartialEq)]
 pub struct KernelCall {

@@ -1,6 +1,6 @@
 //! A plan's launches, lowered: calls whose operands are places, still without addresses.
 
-use crate::lower::{ALIGNMENT, Arg, Call, Lowered, Lowering, Machine, Tensor};
+use crate::lower::{ALIGNMENT, Arg, Call, Lowered, Lowering, Machine, Tensor, align_at};
 use crate::ops;
 use crate::target::NAME;
 use ocelli_ir::executor::ExecError;
@@ -89,14 +89,15 @@ pub fn steps(plan: &Plan, machine: Machine) -> Result<(Vec<Step>, Own), ExecErro
         i += count;
     }
     for ((name, operand), kept) in plan.outputs.iter().zip(&own.kept) {
-        spot((plan, &own), operand).map_err(|m| misuse(plan, format!("output '{name}': {m}")))?;
+        spot((plan, &own), operand)
+            .map_err(|m| ExecError::misuse(&plan.name, format!("output '{name}': {m}")))?;
         if kept.is_some() {
             let op = Op::Contiguous(Contiguous);
             let out = Tensor::dense(&operand.ty());
             let cx = Lowering { ins: vec![tensor(operand)], outs: vec![out], in_place: false, machine };
             let lowered = ops::lower(&op, &cx)
-                .ok_or_else(|| misuse(plan, format!("output '{name}' cannot be kept")))?;
-            let ins = vec![spot((plan, &own), operand).map_err(|m| misuse(plan, m))?];
+                .ok_or_else(|| ExecError::misuse(&plan.name, format!("output '{name}' cannot be kept")))?;
+            let ins = vec![spot((plan, &own), operand).map_err(|m| ExecError::misuse(&plan.name, m))?];
             let outs = vec![Spot { home: Home::Own, at: kept.unwrap_or(0) }];
             steps.push(Step {
                 launch: plan.launches.len(),
@@ -127,10 +128,6 @@ fn own(plan: &Plan) -> Own {
     Own { inputs, input_bytes, ..own }
 }
 
-fn misuse(plan: &Plan, message: impl Into<String>) -> ExecError {
-    ExecError::Misuse { program: plan.name.clone(), message: message.into() }
-}
-
 fn at_launch(plan: &Plan, i: usize) -> String {
     let l = &plan.launches[i];
     format!("launch {i} ({} in '{}')", l.op, l.scope)
@@ -144,7 +141,7 @@ fn single(at: Planned<'_>, i: usize, machine: Machine) -> Result<Step, ExecError
             .iter()
             .map(|o| spot(at, o))
             .collect::<Result<Vec<_>, _>>()
-            .map_err(|m| misuse(plan, format!("{}: {m}", at_launch(plan, i))))
+            .map_err(|m| ExecError::misuse(&plan.name, format!("{}: {m}", at_launch(plan, i))))
     };
     let (ins, outs) = (spots(&l.inputs)?, spots(&l.outputs)?);
     let pairs = l.op.in_place();
@@ -184,11 +181,14 @@ fn adams(at: Planned<'_>, first: usize, count: usize) -> Result<Step, ExecError>
     let plan = at.0;
     let launches = &plan.launches[first..first + count];
     let Op::Adam(op) = &launches[0].op else {
-        return Err(misuse(plan, "no optimiser step where one was found"));
+        return Err(ExecError::misuse(&plan.name, "no optimiser step where one was found"));
     };
     let op: &Adam = op;
     let spots = |operands: &mut dyn Iterator<Item = &Operand>| {
-        operands.map(|o| spot(at, o)).collect::<Result<Vec<_>, _>>().map_err(|m| misuse(plan, m))
+        operands
+            .map(|o| spot(at, o))
+            .collect::<Result<Vec<_>, _>>()
+            .map_err(|m| ExecError::misuse(&plan.name, m))
     };
     let scalars = &launches[0].inputs[4..];
     let ins = spots(&mut launches.iter().flat_map(|l| &l.inputs[..4]).chain(scalars))?;
@@ -196,7 +196,7 @@ fn adams(at: Planned<'_>, first: usize, count: usize) -> Result<Step, ExecError>
     let tensors: Vec<Tensor> =
         launches.iter().flat_map(|l| l.inputs[..4].iter().chain(&l.outputs)).map(tensor).collect();
     if tensors.iter().any(|t| !t.view.is_contiguous()) {
-        return Err(misuse(plan, format!("{}: a view with gaps", at_launch(plan, first))));
+        return Err(ExecError::misuse(&plan.name, format!("{}: a view with gaps", at_launch(plan, first))));
     }
     let aligned = tensors.iter().all(|t| t.align >= 16);
     let sizes: Vec<usize> = launches.iter().map(|l| l.inputs[0].view.shape.numel()).collect();
@@ -223,7 +223,11 @@ fn casts(at: Planned<'_>, first: usize, count: usize) -> Result<Step, ExecError>
     let plan = at.0;
     let launches = &plan.launches[first..first + count];
     let spots = |pick: fn(&Launch) -> &Operand| {
-        launches.iter().map(|l| spot(at, pick(l))).collect::<Result<Vec<_>, _>>().map_err(|m| misuse(plan, m))
+        launches
+            .iter()
+            .map(|l| spot(at, pick(l)))
+            .collect::<Result<Vec<_>, _>>()
+            .map_err(|m| ExecError::misuse(&plan.name, m))
     };
     let (ins, outs) = (spots(|l| &l.inputs[0])?, spots(|l| &l.outputs[0])?);
     let types = [launches[0].inputs[0].dtype, launches[0].outputs[0].dtype];
@@ -236,8 +240,7 @@ fn casts(at: Planned<'_>, first: usize, count: usize) -> Result<Step, ExecError>
 fn tensor(o: &Operand) -> Tensor {
     let start = if let Place::Arena(at) = o.place { at } else { 0 };
     let bytes = start + o.view.offset * o.dtype.size();
-    let align = if bytes == 0 { ALIGNMENT } else { ALIGNMENT.min(1 << bytes.trailing_zeros()) };
-    Tensor { dtype: o.dtype, view: o.view.clone(), align }
+    Tensor { dtype: o.dtype, view: o.view.clone(), align: align_at(ALIGNMENT, bytes) }
 }
 
 /// A plan and the program's own memory.

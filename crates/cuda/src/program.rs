@@ -209,39 +209,20 @@ impl CudaProgram {
         })
     }
 
-    fn check_inputs(&self, inputs: &[&[u8]]) -> Result<(), ExecError> {
-        let (want, found) = (self.plan.inputs.len(), inputs.len());
-        if want != found {
-            return Err(misuse(&self.plan, format!("takes {want} inputs, got {found}")));
-        }
-        for ((name, ty), bytes) in self.plan.inputs.iter().zip(inputs) {
-            if bytes.len() != ty.bytes() {
-                let (want, found) = (ty.bytes(), bytes.len());
-                return Err(misuse(&self.plan, format!("input '{name}' is {ty}, {want} bytes, got {found}")));
-            }
-        }
-        Ok(())
-    }
-
     /// The state must have the plan's slots, perhaps with more behind them.
     fn check_state(&mut self, spec: &Arc<StateSpec>) -> Result<(), ExecError> {
         let same = |a: &Arc<StateSpec>| Arc::ptr_eq(a, spec);
         if same(&self.plan.state) || self.fits.as_ref().is_some_and(same) {
             return Ok(());
         }
-        if let Some(slot) = self.plan.state.first_missing(spec) {
-            return Err(misuse(
-                &self.plan,
-                format!("the state has no slot '{}' {} where it should be", slot.name, slot.ty),
-            ));
-        }
+        self.plan.check_state(spec)?;
         self.fits = Some(spec.clone());
         Ok(())
     }
 
     /// All that comes before the first launch.
     fn prepare_run(&mut self, state: &mut dyn State, inputs: &[&[u8]]) -> Result<(), ExecError> {
-        self.check_inputs(inputs)?;
+        self.plan.check_inputs(inputs)?;
         let spec = state.spec().clone();
         self.check_state(&spec)?;
         let state = own_state(&self.plan, state)?;
@@ -278,12 +259,11 @@ impl From<DriverFault> for Recording {
     }
 }
 
-fn misuse(plan: &Plan, message: impl Into<String>) -> ExecError {
-    ExecError::Misuse { program: plan.name.clone(), message: message.into() }
-}
-
 fn own_state<'a>(plan: &Plan, state: &'a mut dyn State) -> Result<&'a mut CudaState, ExecError> {
-    state.as_any().downcast_mut::<CudaState>().ok_or_else(|| misuse(plan, "the state is another executor's"))
+    state
+        .as_any()
+        .downcast_mut::<CudaState>()
+        .ok_or_else(|| ExecError::misuse(&plan.name, "the state is another executor's"))
 }
 
 impl Program for CudaProgram {
@@ -327,14 +307,17 @@ impl Program for CudaProgram {
 
     fn output(&self, index: usize) -> Result<Vec<u8>, ExecError> {
         let Some((name, operand)) = self.plan.outputs.get(index) else {
-            return Err(misuse(
-                &self.plan,
+            return Err(ExecError::misuse(
+                &self.plan.name,
                 format!("there is no output {index}, only {}", self.plan.outputs.len()),
             ));
         };
         let scratch = lock(&self.shared.scratch);
         if scratch.ran != self.id {
-            return Err(misuse(&self.plan, "has not run since another program did: its outputs are gone"));
+            return Err(ExecError::misuse(
+                &self.plan.name,
+                "has not run since another program did: its outputs are gone",
+            ));
         }
         let fault =
             |e: DriverFault| failed(&format!("output '{name}' of program '{}'", self.plan.name), 0, &e);
@@ -345,7 +328,7 @@ impl Program for CudaProgram {
             return Ok(bytes);
         }
         let Place::Arena(at) = operand.place else {
-            return Err(misuse(&self.plan, "an output was not kept"));
+            return Err(ExecError::misuse(&self.plan.name, "an output was not kept"));
         };
         let size = operand.dtype.size();
         let view = View { offset: 0, ..operand.view.clone() };

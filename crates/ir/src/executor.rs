@@ -111,6 +111,44 @@ pub enum ExecError {
     },
 }
 
+impl ExecError {
+    /// The error for a host that does not fit the program.
+    pub fn misuse(program: &str, message: impl Into<String>) -> Self {
+        Self::Misuse { program: program.into(), message: message.into() }
+    }
+}
+
+impl Plan {
+    /// That `inputs` are as many, and each as large, as the plan takes.
+    ///
+    /// # Errors
+    /// The first that is not.
+    pub fn check_inputs(&self, inputs: &[&[u8]]) -> Result<(), ExecError> {
+        let (want, found) = (self.inputs.len(), inputs.len());
+        if want != found {
+            return Err(ExecError::misuse(&self.name, format!("takes {want} inputs, got {found}")));
+        }
+        for ((name, ty), bytes) in self.inputs.iter().zip(inputs) {
+            if bytes.len() != ty.bytes() {
+                let (want, found) = (ty.bytes(), bytes.len());
+                let message = format!("input '{name}' is {ty}, {want} bytes, got {found}");
+                return Err(ExecError::misuse(&self.name, message));
+            }
+        }
+        Ok(())
+    }
+
+    /// That a state has the plan's slots, perhaps with more behind them.
+    ///
+    /// # Errors
+    /// The first slot that it has not.
+    pub fn check_state(&self, spec: &StateSpec) -> Result<(), ExecError> {
+        let Some(slot) = self.state.first_missing(spec) else { return Ok(()) };
+        let message = format!("the state has no slot '{}' {} where it should be", slot.name, slot.ty);
+        Err(ExecError::misuse(&self.name, message))
+    }
+}
+
 /// Parameters, moments, counters: one buffer a slot, at fixed addresses for the life of the state (rule 1).
 pub trait State: Send + Debug {
     /// The slots.

@@ -2,16 +2,14 @@
 
 mod step_support;
 
-use ocelli_cpu::{CpuExecutor, CpuTarget};
-use ocelli_ir::executor::Executor;
+use ocelli_cpu::CpuTarget;
 use ocelli_ir::plan::Plan;
-use ocelli_ir::{DType, SlotKind, StateSpec};
+use ocelli_ir::{DType, StateSpec};
 use ocelli_models::seemore::SeemoreConfig;
 use ocelli_passes::{Options, PassCx, Precision, Stage, pipeline};
-use ocelli_testkit::host::bytes;
 use ocelli_train::program::{self, Optimizer, Pictures, Size};
 use std::sync::Arc;
-use step_support::{MODEL, batch, rows, start};
+use step_support::{MODEL, after_three_steps};
 
 fn plan(
     model: &SeemoreConfig,
@@ -32,20 +30,7 @@ fn plan(
 /// Weights and moments after three steps.
 fn trained(recompute: bool) -> Vec<Vec<u8>> {
     let (spec, plan) = plan(&MODEL, Size { batch: 5, text: 7 }, recompute, None);
-    let executor = CpuExecutor::new(Some(2)).unwrap();
-    let mut state = executor.new_state(&spec, 0).unwrap();
-    for (id, tensor) in start(&spec) {
-        state.write(id, &bytes(&tensor)).unwrap();
-    }
-    let given = batch(&rows(&[3, 7, 1, 2, 4]), 0, 5, 7);
-    let inputs: Vec<Vec<u8>> = (plan.inputs.iter())
-        .map(|(name, _)| bytes(&given.iter().find(|(n, _)| n == name).unwrap().1))
-        .collect();
-    let inputs: Vec<&[u8]> = inputs.iter().map(|b| &b[..]).collect();
-    let mut program = executor.load(plan).unwrap();
-    (0..3).for_each(|_| program.run(&mut *state, &inputs).unwrap());
-    let kept = |kind| matches!(kind, SlotKind::Parameter | SlotKind::Moment);
-    spec.iter().filter(|(_, s)| kept(s.kind)).map(|(id, _)| state.read(id).unwrap()).collect()
+    after_three_steps(&spec, plan, 2)
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! `linear_cross_entropy` and its gradient: the logits of some rows at a time, in the workspace, never all of them.
 
 use super::{column_sum, cross_entropy};
-use crate::lower::{Arg, GemmCall, Lowered, Lowering, Matrix, Tensor};
+use crate::lower::{Arg, GemmCall, Lowered, Lowering, Matrix, Tensor, align_at};
 use ocelli_ir::DType;
 
 /// Logits in the workspace at once.
@@ -17,17 +17,8 @@ fn extents(cx: &Lowering) -> Option<[usize; 4]> {
 /// Rows from `start` on of a matrix of `cols` columns.
 fn rows(arg: Arg, t: &Tensor, start: usize, cols: usize) -> Matrix {
     let bytes = start * cols * t.dtype.size();
-    let align = if bytes == 0 { t.align } else { t.align.min(1 << bytes.trailing_zeros()) };
-    Matrix { arg: further(arg, bytes), dtype: t.dtype, align, row: cols, col: 1, batch: 0 }
-}
-
-fn further(arg: Arg, bytes: usize) -> Arg {
-    match arg {
-        Arg::In(i, at) => Arg::In(i, at + bytes),
-        Arg::Out(i, at) => Arg::Out(i, at + bytes),
-        Arg::Work(at) => Arg::Work(at + bytes),
-        Arg::Table => Arg::Table,
-    }
+    let align = align_at(t.align, bytes);
+    Matrix { arg: arg.further(bytes), dtype: t.dtype, align, row: cols, col: 1, batch: 0 }
 }
 
 fn turned(m: Matrix) -> Matrix {
@@ -52,10 +43,10 @@ pub fn forward(cx: &Lowering) -> Option<Lowered> {
         let (hidden, weight) =
             (rows(Arg::In(0, 0), &cx.ins[0], start, c), rows(Arg::In(1, 0), &cx.ins[1], 0, c));
         done.product(product([count, v, c], hidden, turned(weight), to, false), None);
-        let at = |arg| further(arg, start * size_of::<f32>());
+        let at = |arg: Arg| arg.further(start * size_of::<f32>());
         let others = [at(Arg::In(2, 0)), at(Arg::In(3, 0)), at(Arg::Out(1, 0)), sums];
         done.calls.push(cross_entropy::losses((logits, DType::F32), [count, v], others));
-        sums = further(sums, cross_entropy::parts(count) * size_of::<f32>());
+        sums = sums.further(cross_entropy::parts(count) * size_of::<f32>());
     }
     done.calls.push(column_sum::call(first, parts, 1, Arg::Out(0, 0), DType::F32));
     Some(done)

@@ -82,7 +82,8 @@ impl Lowered {
                 return arg;
             }
             let cast = self.reserve(call.n * d.dtype.size());
-            self.convert(vec![call.n], vector(arg, dtype), vector(cast, d.dtype));
+            let copy = Loop::copy(vec![call.n], vector(arg, dtype), vector(cast, d.dtype));
+            self.calls.push(Call::Kernel(copy.kernel()));
             cast
         });
         self.calls.push(Call::Gemm(GemmCall { d, bias, ..call }));
@@ -93,13 +94,8 @@ impl Lowered {
                 align: m.align,
                 place: Place::Strides(vec![m.batch, m.row, 1]),
             };
-            self.convert(vec![call.batch, call.m, call.n], place(d), place(to));
+            let copy = Loop::copy(vec![call.batch, call.m, call.n], place(d), place(to));
+            self.calls.push(Call::Kernel(copy.kernel()));
         }
-    }
-
-    fn convert(&mut self, space: Vec<usize>, from: Access, to: Access) {
-        let body = "        const float y0 = x0;\n".into();
-        let one = Loop { space, reads: vec![from], writes: vec![to], body, ..Loop::default() };
-        self.calls.push(Call::Kernel(one.kernel()));
     }
 }

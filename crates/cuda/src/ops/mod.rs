@@ -60,7 +60,7 @@ pub fn reads(op: &Op, input: usize, view: &View) -> bool {
         Op::Attention(_) => input < 3 && rows(view),
         Op::AttentionGrad(_) => (input < 4 || input == 5) && rows(view),
         Op::ReduceSum(_) => true,
-        op => (arithmetic::is(op) || moves::is(op)) && moves::reads(op, input),
+        op => (arithmetic::is(op) || moves::is(op)) && moves::reads(op),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::arithmetic::broadcast;
 use crate::elements::{Access, Loop, Place};
-use crate::lower::{Arg, Call, Lowered, Lowering, Tensor};
+use crate::lower::{Arg, Call, Lowered, Lowering, Tensor, align_at};
 use ocelli_ir::ops::UpdateSlice;
 use ocelli_ir::{DType, Op, View};
 
@@ -25,8 +25,8 @@ pub fn is(op: &Op) -> bool {
     )
 }
 
-/// True if input `input` may be a view with gaps.
-pub fn reads(op: &Op, _input: usize) -> bool {
+/// True if inputs may be views with gaps.
+pub fn reads(op: &Op) -> bool {
     !matches!(op, Op::Reshape(_) | Op::Unpatchify(_))
 }
 
@@ -86,13 +86,7 @@ const OUT: Arg = Arg::Out(0, 0);
 /// A part of a tensor by its view, whose offset becomes part of the address.
 fn shifted(arg: Arg, t: &Tensor, part: &View) -> (Arg, Tensor) {
     let bytes = part.offset * t.dtype.size();
-    let align = if bytes == 0 { t.align } else { t.align.min(1 << bytes.trailing_zeros()) };
-    let arg = match arg {
-        Arg::In(i, at) => Arg::In(i, at + bytes),
-        Arg::Out(i, at) => Arg::Out(i, at + bytes),
-        other => other,
-    };
-    (arg, Tensor { align, ..t.clone() })
+    (arg.further(bytes), Tensor { align: align_at(t.align, bytes), ..t.clone() })
 }
 
 impl Lowered {
@@ -108,10 +102,8 @@ impl Lowered {
             align: t.align,
             place: Place::Strides(view.strides.clone()),
         };
-        let reads = vec![broadcast(from.0, &Tensor { view: from.2.clone(), ..from.1.clone() }, space)?];
-        let body =
-            format!("        const {} y0 = x0;\n", if from.1.dtype.is_float() { "float" } else { "u32" });
-        let one = Loop { space: space.0.clone(), reads, writes: vec![access(to)], body, ..Loop::default() };
+        let from = broadcast(from.0, &Tensor { view: from.2.clone(), ..from.1.clone() }, space)?;
+        let one = Loop::copy(space.0.clone(), from, access(to));
         self.calls.push(Call::Kernel(one.kernel()));
         Some(())
     }

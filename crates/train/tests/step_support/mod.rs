@@ -1,12 +1,17 @@
 //! A small model, rows of data for it, and a state to start from, for tests of whole steps.
 #![allow(dead_code)]
 
+use ocelli_cpu::CpuExecutor;
+use ocelli_ir::executor::Executor;
 use ocelli_ir::op::{Fill, Gen};
+use ocelli_ir::plan::Plan;
 use ocelli_ir::reference::RefState;
 use ocelli_ir::tensor::{Data, Tensor};
 use ocelli_ir::{SlotKind, StateSpec, TensorType};
 use ocelli_models::nn::Residual;
 use ocelli_models::seemore::SeemoreConfig;
+use ocelli_testkit::host::bytes;
+use std::sync::Arc;
 
 /// Its sizes.
 pub const MODEL: SeemoreConfig = SeemoreConfig {
@@ -80,4 +85,22 @@ pub fn start(state: &StateSpec) -> RefState<f64> {
         _ => Tensor::zeros(&slot.ty),
     };
     state.iter().map(|(id, slot)| (id, fill(slot))).collect()
+}
+
+/// Weights and moments after three steps of a plan made for [`MODEL`], batches of 5 and texts of 7, on the CPU.
+pub fn after_three_steps(spec: &Arc<StateSpec>, plan: Plan, threads: usize) -> Vec<Vec<u8>> {
+    let executor = CpuExecutor::new(Some(threads)).unwrap();
+    let mut state = executor.new_state(spec, 0).unwrap();
+    for (id, tensor) in start(spec) {
+        state.write(id, &bytes(&tensor)).unwrap();
+    }
+    let given = batch(&rows(&[3, 7, 1, 2, 4]), 0, 5, 7);
+    let inputs: Vec<Vec<u8>> = (plan.inputs.iter())
+        .map(|(name, _)| bytes(&given.iter().find(|(n, _)| n == name).unwrap().1))
+        .collect();
+    let inputs: Vec<&[u8]> = inputs.iter().map(|b| &b[..]).collect();
+    let mut program = executor.load(plan).unwrap();
+    (0..3).for_each(|_| program.run(&mut *state, &inputs).unwrap());
+    let kept = |kind| matches!(kind, SlotKind::Parameter | SlotKind::Moment);
+    spec.iter().filter(|(_, s)| kept(s.kind)).map(|(id, _)| state.read(id).unwrap()).collect()
 }

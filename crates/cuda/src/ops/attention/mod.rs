@@ -100,10 +100,7 @@ fn convert(from: (Arg, &Tensor), to: (Arg, &Tensor)) -> Call {
         align: t.align,
         place: Place::Strides(t.view.strides.clone()),
     };
-    let (space, body) = (from.1.view.shape.0.clone(), "        const float y0 = x0;\n".into());
-    Call::Kernel(
-        Loop { space, reads: vec![access(from)], writes: vec![access(to)], body, ..Loop::default() }.kernel(),
-    )
+    Call::Kernel(Loop::copy(from.1.view.shape.0.clone(), access(from), access(to)).kernel())
 }
 
 impl Cx<'_> {
