@@ -1,10 +1,10 @@
-//! `dropout`: sixteen rows of a sample at a time, whose decisions are made together.
+//! `dropout`: some rows of a sample at a time.
 
 use super::{Kernel, Needs};
 use crate::buffer::Buffer;
 use crate::cx::Cx;
 use crate::mem::{Cut, Dst, Inputs, Outputs, par_tiles};
-use crate::simd::philox::{TileRow, row, words};
+use crate::simd::philox::{GROUP, Row};
 use ocelli_ir::dropout::Dropout;
 use ocelli_ir::ops::DropoutOp;
 use ocelli_ir::{DType, TensorType};
@@ -32,9 +32,17 @@ impl Kernel for DropoutOp {
     }
 }
 
-/// Memory for the decisions on a tensor.
+/// Rows that are a thread's.
+const ROWS: usize = 16;
+
+/// Memory for the decisions on a row of a tensor.
 pub(super) fn needs(x: &TensorType) -> Needs {
-    Needs::scratch(words(x.shape.rows().1.div_ceil(16)))
+    Needs::scratch(words(x.shape.rows().1))
+}
+
+/// 32-bit words for the decisions on `cols` columns, two columns to a word.
+fn words(cols: usize) -> usize {
+    cols.next_multiple_of(GROUP) / 2
 }
 
 /// `out = dropout(x)`, or `plus + dropout(x)`.
@@ -54,22 +62,21 @@ pub(super) fn run(
     if x.is_empty() {
         return;
     }
-    let (rows, tiles) = (x.len() / samples.len() / cols, cols.div_ceil(16));
+    let rows = x.len() / samples.len() / cols;
     let out = out.reshape(&[samples.len(), rows, cols]);
-    par_tiles(cx, x.len() * 4, [(out, [Cut::new(0, 1), Cut::new(1, 16)])], |[b, tile_row], [out]| {
+    par_tiles(cx, x.len() * 4, [(out, [Cut::new(0, 1), Cut::new(1, ROWS)])], |[b, part], [out]| {
         let out = out.dense();
-        let first = (b * rows + tile_row * 16) * cols;
+        let first = (b * rows + part * ROWS) * cols;
         let x = &x[first..][..out.len()];
         let plus = plus.map(|plus| &plus[first..][..out.len()]);
-        let at = TileRow { key, step, sample: samples[b], plane: 0, tile_row };
-        cx.scratch(words(tiles), |bits| {
-            let bits = bytemuck::cast_slice_mut(bits);
+        cx.scratch(words(cols), |bits| {
+            let bits: &mut [u16] = bytemuck::cast_slice_mut(bits);
             cx.simd(
                 #[inline(always)]
                 || {
-                    at.bits(tiles, bits);
                     for (r, (out, x)) in out.chunks_exact_mut(cols).zip(x.chunks_exact(cols)).enumerate() {
-                        let kept = x.iter().zip(row(bits, tiles, r)).map(
+                        Row { key, step, sample: samples[b], row: part * ROWS + r }.bits(bits);
+                        let kept = x.iter().zip(&*bits).map(
                             #[inline(always)]
                             |(&x, &b)| if b >= threshold { x * scale } else { 0.0 },
                         );

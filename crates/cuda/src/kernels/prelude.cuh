@@ -92,11 +92,11 @@ __device__ __forceinline__ float normal_cdf(float x, float bell) {
     return x < 0.0f ? tail : 1.0f - tail;
 }
 
-// ---- Philox4x32-10 and dropout: equal to crates/ir/src/rng.rs and dropout.rs bit for bit ----------------------------
+// ---- Philox4x32 of 7 rounds and dropout: equal to crates/ir/src/rng.rs and dropout.rs bit for bit ----------------------------
 
 __device__ __forceinline__ uint4 philox(uint4 c, uint2 k) {
 #pragma unroll
-    for (int i = 0; i < 10; i++) {
+    for (int i = 0; i < 7; i++) {
         // One wide product is one instruction; __umulhi and a low product are two.
         u64 p0 = u64(0xD2511F53u) * c.x, p1 = u64(0xCD9E8D57u) * c.z;
         c = make_uint4(u32(p1 >> 32) ^ c.y ^ k.x, u32(p1), u32(p0 >> 32) ^ c.w ^ k.y, u32(p0));
@@ -111,7 +111,7 @@ __device__ __forceinline__ uint2 dropout_key(u32 seed_lo, u32 seed_hi, u32 site_
     return make_uint2(seed_lo ^ site_lo, seed_hi ^ site_hi);
 }
 
-// The eight 16-bit decisions of one lane of one 16 x 16 tile, as a thread of mma.m16n8k16 holds its accumulators.
+// In attention: the eight 16-bit decisions of one lane of one 16 x 16 tile, as a thread of mma.m16n8k16 holds its accumulators.
 __device__ __forceinline__ uint4 dropout_words(uint2 key, u32 step, u32 sample, u32 plane, u32 tile_row, u32 tile_col,
                                                u32 lane) {
     return philox(make_uint4(tile_row << 16 | tile_col, plane << 5 | lane, sample, step), key);
@@ -130,12 +130,14 @@ __device__ __forceinline__ bool dropout_bit(u32 word, int odd, u32 threshold) {
 // What kept elements are multiplied by.
 __device__ __forceinline__ float dropout_scale(u32 threshold) { return 65536.0f / float(65536u - threshold); }
 
-// One decision by itself, for kernels that do not hold whole tiles (a call of Philox each: share it where possible).
-__device__ __forceinline__ bool dropout_keeps(uint2 key, u32 step, u32 sample, u32 plane, u32 row, u32 col,
-                                              u32 threshold) {
-    u32 lane = (row % 8) * 4 + (col % 8) / 2;
-    uint4 words = dropout_words(key, step, sample, plane, row / 16, col / 16, lane);
-    return dropout_bit(dropout_word(words, (row % 16) / 8, (col % 16) / 8), col % 2, threshold);
+// Outside attention: the eight decisions on columns 8 group .. of a row, two columns to a word.
+__device__ __forceinline__ uint4 dropout_row(uint2 key, u32 step, u32 sample, u32 row, u32 group) {
+    return philox(make_uint4(row, group, sample, step), key);
+}
+// True if column `col` (mod 8) of a row is kept.
+__device__ __forceinline__ bool dropout_keeps(uint4 words, u32 col, u32 threshold) {
+    u32 word = col & 4 ? (col & 2 ? words.w : words.z) : (col & 2 ? words.y : words.x);
+    return dropout_bit(word, col & 1, threshold);
 }
 
 // ---- sums over a warp: every lane gets the result, the same bits on each ---------------------------------------------

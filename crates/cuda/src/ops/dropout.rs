@@ -11,20 +11,20 @@ pub fn space(shape: &[usize]) -> Vec<usize> {
     vec![batch, shape.iter().product::<usize>() / (batch * cols).max(1), cols]
 }
 
-/// Statements before and at an element of that space; `q` is the number of the first of the three keys.
+/// Statements before and at an element of that space; `q` is the number of the first of the three keys. One call of Philox
+/// decides eight columns, as many as a thread takes at most.
 pub fn statements(op: &DropoutOp, q: usize) -> [String; 2] {
     let (threshold, site) = (op.dropout.threshold, op.dropout.site);
     let prologue = format!(
         "    const uint2 key{q} = dropout_key(q{q}[0], q{q}[1], {:#x}u, {:#x}u);\n    \
-         const u32 step{q} = q{}[0], sample{q} = q{}[c0];\n",
+         const uint4 words{q} = dropout_row(key{q}, q{}[0], q{}[c0], c1, first / 8u);\n",
         site as u32,
         (site >> 32) as u32,
         q + 1,
         q + 2
     );
-    // Neighbours two by two are decided by one call: the compiler sees that it is the same.
     let body = format!(
-        "        const bool keep = dropout_keeps(key{q}, step{q}, sample{q}, 0u, c1, c2, {threshold}u);\n        \
+        "        const bool keep = dropout_keeps(words{q}, c2, {threshold}u);\n        \
          const float y0 = keep ? x0 * {} : 0.0f;\n",
         c_float(op.dropout.scale())
     );

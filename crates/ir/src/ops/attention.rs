@@ -158,7 +158,7 @@ impl<'a, R: Real> Rows<'a, R> {
     /// 0 where dropout drops the weight, its scale where it keeps it.
     pub fn factor(&self, b: usize, h: usize, i: usize, j: usize) -> R {
         match (self.op.dropout, self.keys) {
-            (Some(d), Some((seed, step, samples))) if !d.keeps([seed[0], seed[1]], step, samples[b], h, i, j) => R::zero(),
+            (Some(d), Some((seed, step, samples))) if !d.keeps_in_tile([seed[0], seed[1]], step, samples[b], h, i, j) => R::zero(),
             (Some(d), _) => R::of(d.scale()),
             _ => R::one(),
         }

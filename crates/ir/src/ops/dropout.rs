@@ -56,7 +56,7 @@ impl OpDef for DropoutOp {
         let scale = R::of(self.dropout.scale());
         let keeps = |i: usize| {
             let (b, j) = (i / per_sample, i % per_sample);
-            self.dropout.keeps([seed[0], seed[1]], step[0], samples[b], 0, j / cols, j % cols)
+            self.dropout.keeps([seed[0], seed[1]], step[0], samples[b], j / cols, j % cols)
         };
         let data = x.iter().enumerate().map(|(i, &x)| if keeps(i) { x * scale } else { R::zero() }).collect();
         vec![Tensor { shape: shape.clone(), data: Data::Real(data) }]
