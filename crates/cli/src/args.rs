@@ -330,6 +330,8 @@ pub enum Device {
 pub enum Bench {
     /// Time the very training step of `ocelli train`, over 8 drawn batches in turn
     Step(BenchStep),
+    /// Time the same step with every trick off, with one trick more at a time, and with each taken away from all of them
+    Ladder(BenchLadder),
 }
 
 /// `ocelli bench step`
@@ -350,6 +352,31 @@ pub struct BenchStep {
     #[arg(long, value_name = "N", default_value_t = 40, value_parser = whole::<1, 1000000>, allow_negative_numbers = true)]
     pub steps: u64,
     /// One JSON object
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `ocelli bench ladder`
+#[derive(Debug, ClapArgs)]
+pub struct BenchLadder {
+    #[command(flatten)]
+    pub step: StepOf,
+    /// Rows of a batch [default: trainer_config.train_batch_size]
+    #[arg(long, value_name = "N", value_parser = whole::<1, 65536>, allow_negative_numbers = true)]
+    pub batch: Option<u64>,
+    /// Text tokens of a row [default: the longest of the data]
+    #[arg(long, value_name = "N", value_parser = whole::<1, 1048576>, allow_negative_numbers = true)]
+    pub length: Option<u64>,
+    /// Steps of a turn
+    #[arg(long, value_name = "N", default_value_t = 20, value_parser = whole::<1, 1000000>, allow_negative_numbers = true)]
+    pub steps: u64,
+    /// Turns that each rung takes beside the one before it
+    #[arg(long, value_name = "N", default_value_t = 5, value_parser = whole::<1, 1000>, allow_negative_numbers = true)]
+    pub rounds: u64,
+    /// Folder for ladder.json and ladder.html
+    #[arg(long, value_name = "DIR", default_value = "ladder")]
+    pub out: PathBuf,
+    /// Print what ladder.json holds instead of a table
     #[arg(long)]
     pub json: bool,
 }

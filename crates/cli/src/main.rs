@@ -31,6 +31,7 @@ fn main() -> ExitCode {
         Command::Explain(explain) => commands::explain(&explain),
         Command::Doctor { json } => commands::doctor(json),
         Command::Bench(Bench::Step(step)) => commands::bench_step(&step),
+        Command::Bench(Bench::Ladder(ladder)) => commands::bench_ladder(&ladder),
         Command::Config(config) => commands::config(&config),
     };
     match done {

@@ -70,6 +70,11 @@ pub fn arrived() -> anyhow::Result<()> {
 
 /// Prints an error with its causes.
 pub fn error(error: &anyhow::Error) {
+    warn(&format!("error: {}", chain(error)));
+}
+
+/// An error with its causes.
+pub fn chain(error: &anyhow::Error) -> String {
     // A cause whose text is already part of what was said adds nothing.
     let mut said = error.to_string();
     for cause in error.chain().skip(1).map(ToString::to_string) {
@@ -77,7 +82,7 @@ pub fn error(error: &anyhow::Error) {
             said = format!("{said}: {cause}");
         }
     }
-    warn(&format!("error: {said}"));
+    said
 }
 
 /// Takes the progress line away for as long as something else is written.

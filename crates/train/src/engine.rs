@@ -60,6 +60,10 @@ pub struct StepProgram {
     pub hash: u64,
     /// How often it runs in a step.
     pub runs: usize,
+    /// Launches of one run.
+    pub launches: usize,
+    /// Bytes of scratch memory; programs share it.
+    pub scratch: usize,
 }
 
 /// What a kernel of a program took: its ops, the module of the first, seconds.
@@ -219,7 +223,8 @@ impl Engine {
             self.load(kind)?;
             let plan = self.programs[&kind].plan();
             let runs = if kind == Kind::Apply { 1 } else { batches };
-            all.push(StepProgram { name: plan.name.clone(), hash: plan.hash(), runs });
+            let (launches, scratch) = (plan.launches.len(), plan.arena_bytes);
+            all.push(StepProgram { name: plan.name.clone(), hash: plan.hash(), runs, launches, scratch });
         }
         Ok(all)
     }

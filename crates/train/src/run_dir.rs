@@ -111,7 +111,7 @@ impl RunDir {
             config_name: config_name.to_string(),
             // The same name may arise under another root or on another machine.
             run_id: format!("{name}-{:08x}", salt(now)),
-            created: time.strftime("%Y-%m-%dT%H:%M:%S%:z").to_string(),
+            created: stamp(now),
             ocelli_version: env!("CARGO_PKG_VERSION").to_string(),
             snapshot_dir: snapshot_dir.to_path_buf(),
         };
@@ -171,6 +171,11 @@ fn folders(root: &Path) -> Result<Vec<PathBuf>, RunDirError> {
         Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
         entries => entries.map_err(fail)?.map(|entry| Ok(entry.map_err(fail)?.path())).collect(),
     }
+}
+
+/// Local time with its offset (RFC 3339), for records.
+pub fn stamp(now: SystemTime) -> String {
+    local_time(now).strftime("%Y-%m-%dT%H:%M:%S%:z").to_string()
 }
 
 /// Local time, or UTC where the system's time zone is not known.

@@ -10,6 +10,8 @@ use ocelli_config::{self as config, Config, Resolved};
 use ocelli_train::engine::Setup;
 use ocelli_train::program::Size;
 use ocelli_train::run;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 /// The configuration of the step.
 pub fn config(args: &StepOf) -> anyhow::Result<Resolved> {
@@ -25,6 +27,15 @@ pub fn config(args: &StepOf) -> anyhow::Result<Resolved> {
 
 /// What the step's programs are made from, and the size that `train` would give it, under a configuration that its device has settled.
 pub fn setup(args: &StepOf, c: &Config) -> anyhow::Result<(Setup, Size)> {
+    setup_until(args, c, on_interrupt)
+}
+
+/// As [`setup`]; opening the data ends when the flag of `interrupt` is set.
+pub fn setup_until(
+    args: &StepOf,
+    c: &Config,
+    interrupt: impl FnOnce() -> anyhow::Result<Arc<AtomicBool>>,
+) -> anyhow::Result<(Setup, Size)> {
     let places = c.model.max_positions - 1;
     Ok(match args.vocab {
         Some(vocab) => {
@@ -32,7 +43,7 @@ pub fn setup(args: &StepOf, c: &Config) -> anyhow::Result<(Setup, Size)> {
             let setup = run::setup(c, vocab as usize, text, c.trainer.max_iters.unwrap_or(1))?;
             (setup, Size { batch: c.trainer.train_batch_size, text })
         }
-        None => run::outlook(c, &*on_interrupt()?, &mut Aside(Console::new()))?,
+        None => run::outlook(c, &*interrupt()?, &mut Aside(Console::new()))?,
     })
 }
 

@@ -1,27 +1,18 @@
 //! `ocelli bench step`: how long a training step takes, data aside.
 
-use super::{device, step_of};
+use super::batches::{self, Turns};
 use crate::args::BenchStep as Args;
+use crate::commands::{device, step_of};
 use crate::output::{arrived, say, say_json, warn};
-use anyhow::Context;
-use ocelli_data::batch::Batch;
-use ocelli_ir::op::{Fill, Gen};
-use ocelli_ir::{DType, TensorType};
 use ocelli_train::engine::{Engine, StepProgram, Timed};
 use ocelli_train::groups;
-use ocelli_train::program::Size;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
-use std::time::Instant;
 
-/// Batches that take turns, so that no step finds its data in a cache.
-const BATCHES: usize = 8;
 /// Longest launches that are shown.
 const LONGEST: usize = 12;
 /// Groups of steps; the time of a step is that of its group, divided.
 const GROUPS: usize = 10;
-/// Steps before the clock runs: the first ones compile and touch memory.
-const WARM_UP: usize = 4;
 
 /// Times the training step.
 pub fn step(args: &Args) -> anyhow::Result<()> {
@@ -38,23 +29,12 @@ pub fn step(args: &Args) -> anyhow::Result<()> {
     if !args.json {
         warn(&format!("note: {about}"));
     }
-    let batches: Vec<Batch> = (0..BATCHES).map(|i| drawn(size, side, vocab, i)).collect();
-    let mut next = batches.iter().cycle();
-    let mut steps = |engine: &mut Engine, n: usize| -> anyhow::Result<f64> {
-        let begin = Instant::now();
-        for _ in 0..n {
-            for part in 1..=per_step {
-                engine.train(next.next().context("there are no batches")?, part == per_step)?;
-            }
-        }
-        // A device works behind the host's back: reading the counter waits for it.
-        engine.attempts()?;
-        Ok(begin.elapsed().as_secs_f64() * 1e3 / n as f64)
-    };
-    steps(&mut engine, WARM_UP)?;
+    let batches = batches::all(size, side, vocab);
+    let mut turns = Turns::new(batches.clone(), per_step);
+    turns.steps(&mut engine, batches::WARM_UP)?;
     let (all, groups) = (args.steps as usize, (args.steps as usize).min(GROUPS));
     let mut ms = (0..groups)
-        .map(|i| steps(&mut engine, (i + 1) * all / groups - i * all / groups))
+        .map(|i| turns.steps(&mut engine, (i + 1) * all / groups - i * all / groups))
         .collect::<Result<Vec<_>, _>>()?;
     let attempts = engine.attempts()?;
     let loss = engine.metrics(attempts - 1, attempts)?.first().map_or(f32::NAN, |m| m.loss());
@@ -87,7 +67,7 @@ pub fn step(args: &Args) -> anyhow::Result<()> {
 fn objects(programs: &[StepProgram], launches: &[Vec<Timed>]) -> Vec<Value> {
     let one = |(i, p): (usize, &StepProgram)| {
         let launches = launches.get(i);
-        json!({"name": p.name, "hash": format!("{:016x}", p.hash), "runs_a_step": p.runs, "launches": launches})
+        json!({"name": p.name, "hash": format!("{:016x}", p.hash), "runs_a_step": p.runs, "scratch_bytes": p.scratch, "launches": launches})
     };
     programs.iter().enumerate().map(one).collect()
 }
@@ -102,7 +82,7 @@ fn shown(program: &StepProgram, launches: &[Timed]) {
     let all: f64 = launches.iter().map(|l| l.2).sum();
     let mut by_op: Vec<_> = by_op.into_iter().collect();
     by_op.sort_by(|a, b| b.1.1.total_cmp(&a.1.1));
-    let StepProgram { name, hash, runs } = program;
+    let StepProgram { name, hash, runs, .. } = program;
     say(&format!(
         "plan {name} {hash:016x}, {runs} times a step: {} launches, one by one {:.1} us:",
         launches.len(),
@@ -115,37 +95,6 @@ fn shown(program: &StepProgram, launches: &[Timed]) {
     longest.sort_by(|a, b| b.2.total_cmp(&a.2));
     for (op, scope, seconds) in longest.iter().take(LONGEST) {
         say(&format!("{:9.1} us {op} in {scope}", seconds * 1e6));
-    }
-}
-
-/// Batch number `i`, its captions 30 to 100 tokens long where there is room, all rows full.
-fn drawn(size: Size, side: usize, vocab: usize, i: usize) -> Batch {
-    let Size { batch: rows, text } = size;
-    let mut draw = Gen::new(i as u64);
-    let mut below = |n: usize, most: u32| {
-        draw.tensor::<f32>(&TensorType::new(DType::U32, [n]), Fill::Below(most)).as_u32().to_vec()
-    };
-    let images = below(rows * side * side * 3, 256).into_iter().map(|x| x as u8).collect();
-    let tokens = below(rows * text, vocab as u32);
-    let targets = below(rows * (text + 1), vocab as u32);
-    let lengths = below(rows, 71);
-    let counts = |row: usize, at: usize| at <= (30 + lengths[row] as usize).min(text);
-    let weights: Vec<f32> = (0..rows)
-        .flat_map(|r| (0..=text).map(move |t| (r, t)))
-        .map(|(r, t)| f32::from(u8::from(counts(r, t))))
-        .collect();
-    Batch {
-        rows,
-        text_len: text,
-        size: side,
-        images,
-        tokens,
-        targets,
-        tokens_weight: weights.iter().sum(),
-        weights,
-        sample_index: (0..rows).map(|r| (i * rows + r) as u32).collect(),
-        real_rows: rows,
-        ..Batch::default()
     }
 }
 

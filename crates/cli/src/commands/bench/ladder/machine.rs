@@ -1,0 +1,46 @@
+//! The machine that a ladder is measured on, in words.
+
+use super::report::Machine;
+use ocelli_ir::executor::Executor;
+use std::fs::read_to_string;
+
+/// The machine, as its system tells.
+pub fn machine(executor: &dyn Executor) -> Machine {
+    let device = executor.target().name().to_string();
+    let about = executor.about();
+    let cpu = read_to_string("/proc/cpuinfo").ok().as_deref().and_then(processor);
+    let name = match about.split(',').next() {
+        Some(name) if device != "cpu" => name.to_string(),
+        _ => cpu.unwrap_or_else(|| std::env::consts::ARCH.into()),
+    };
+    let driver = read_to_string("/proc/driver/nvidia/version").ok().as_deref().and_then(version);
+    let driver = driver.filter(|_| device != "cpu");
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    Machine { device, name, driver, about, cores }
+}
+
+/// The first processor's name.
+fn processor(cpuinfo: &str) -> Option<String> {
+    let line = cpuinfo.lines().find_map(|l| l.strip_prefix("model name"))?;
+    Some(line.trim_start_matches([' ', '\t', ':']).trim().to_string())
+}
+
+/// The version in what NVIDIA's kernel module tells of itself.
+fn version(module: &str) -> Option<String> {
+    let words = module.lines().next()?.split_whitespace();
+    let number = |w: &&str| w.contains('.') && w.chars().all(|c| c.is_ascii_digit() || c == '.');
+    words.filter(number).next().map(str::to_string)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_found_where_they_stand() {
+        let module = "NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  580.159.03  Release Build\nGCC version: 12";
+        assert_eq!(version(module).as_deref(), Some("580.159.03"));
+        assert_eq!(processor("vendor_id\t: A\nmodel name\t: AMD EPYC 9\n").as_deref(), Some("AMD EPYC 9"));
+        assert_eq!((version(""), processor("Hardware: arm")), (None, None));
+    }
+}
