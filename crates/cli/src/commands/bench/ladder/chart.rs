@@ -44,7 +44,7 @@ pub fn losses(rungs: &[Rung]) -> String {
     let all = || lines.iter().flat_map(|(_, l)| l.iter()).filter(|l| l.loss.is_finite());
     let range =
         |of: fn(&Loss) -> f64| all().map(of).fold((f64::MAX, f64::MIN), |(a, b), x| (a.min(x), b.max(x)));
-    let ((from, to), (low, high)) = (range(|l| l.step as f64), range(|l| f64::from(l.loss)));
+    let ((from, to), (low, high)) = (range(|l| l.step as f64), range(|l| l.loss));
     let Some((last, _)) = lines.last().filter(|_| from <= to) else { return String::new() };
     let at = |value: f64, (a, b): (f64, f64)| if b > a { (value - a) / (b - a) } else { 0.5 };
     let bottom = HEIGHT - BELOW;
@@ -58,7 +58,7 @@ pub fn losses(rungs: &[Rung]) -> String {
         } else {
             ""
         };
-        let point = |l: &Loss| format!("{:.1},{:.1}", x(l.step as f64), y(f64::from(l.loss)));
+        let point = |l: &Loss| format!("{:.1},{:.1}", x(l.step as f64), y(l.loss));
         let points: Vec<String> = losses.iter().filter(|l| l.loss.is_finite()).map(point).collect();
         format!("<polyline class=\"loss{class}\" points=\"{}\"/>\n", points.join(" "))
     };
@@ -86,8 +86,7 @@ pub fn losses(rungs: &[Rung]) -> String {
 fn caption(lines: &[(&str, &[Loss])]) -> String {
     let ends: Vec<Loss> = lines.iter().filter_map(|(_, l)| l.last().copied()).collect();
     let (Some(first), Some(last)) = (ends.first(), ends.last()) else { return String::new() };
-    let apart =
-        ends.iter().map(|l| (f64::from(l.loss) / f64::from(first.loss) - 1.0).abs()).fold(0.0, f64::max);
+    let apart = ends.iter().map(|l| (l.loss / first.loss - 1.0).abs()).fold(0.0, f64::max);
     format!(
         "<span class=\"key start\"></span>everything off ({:.4}) <span class=\"key all\"></span>the last rung ({:.4}) \
          <span class=\"key\"></span>between; after step {} at most {:.2} % apart. The same seed and batches for all.",

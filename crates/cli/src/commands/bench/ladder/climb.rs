@@ -153,7 +153,9 @@ impl<'a> Climb<'a> {
                 let (keys, status) = (overrides(on), Status::Measured);
                 Ok((Rung { name, title, status, why: None, keys, figures: Some(figures) }, Some(runner)))
             }
-            Ok(None) => note(Status::GpuOnly, "the CPU runs the same plan with it as without".into()),
+            Ok(None) => {
+                note(Status::GpuOnly, "GPU only: here the plan is the same with it as without".into())
+            }
             Err(error) => {
                 let why = chain(&error);
                 warn(&format!("  left out: {why}"));

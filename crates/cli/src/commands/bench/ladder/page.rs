@@ -169,9 +169,8 @@ mod tests {
             (before > 0.0).then(|| Against { name: "x", turns: vec![before], speedup: before / ms });
         let scratch = if ms > 15.0 { 3_100_000_000 } else { 500_000_000 };
         let memory = Memory { state: 155_000_000, scratch, total: scratch + 155_000_000 };
-        let loss = (0..5)
-            .map(|i| Loss { step: 24 + 20 * i, loss: 4.2 - 0.1 * i as f32 + ms as f32 * 1e-4 })
-            .collect();
+        let loss =
+            (0..5).map(|i| Loss { step: 24 + 20 * i, loss: 4.2 - 0.1 * i as f64 + ms * 1e-4 }).collect();
         let (turns, plan) = (vec![ms], vec!["train 00".into()]);
         let (images_per_s, speedup) = (64e3 / ms, Some(40.0 / ms));
         let figures =

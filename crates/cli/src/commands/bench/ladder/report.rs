@@ -83,7 +83,7 @@ pub struct Rung {
 #[serde(rename_all = "snake_case")]
 pub enum Status {
     Measured,
-    /// This trick means nothing on the CPU.
+    /// This trick changes nothing on this device: it is for GPUs.
     GpuOnly,
     /// It cannot be measured by steps over drawn batches.
     NotHere,
@@ -134,14 +134,19 @@ pub struct Memory {
 pub struct Loss {
     /// That of this step, from 1.
     pub step: u64,
-    pub loss: f32,
+    pub loss: f64,
 }
 
 impl Rung {
     /// The figures' loss after the last step.
-    pub fn last_loss(&self) -> Option<f32> {
+    pub fn last_loss(&self) -> Option<f64> {
         self.figures.as_ref()?.loss.last().map(|l| l.loss)
     }
+}
+
+/// A number with six digits behind the point, as many as files need.
+pub fn short(x: f64) -> f64 {
+    (x * 1e6).round() / 1e6
 }
 
 /// The middle one of numbers, or of the middle two the mean.

@@ -1,7 +1,7 @@
 //! A training step under some tricks, ready to take turns with another.
 
 use super::climb::Common;
-use super::report::{Loss, Memory};
+use super::report::{Loss, Memory, short};
 use super::tricks::{Switches, overrides};
 use crate::commands::bench::batches::{Turns, WARM_UP};
 use crate::commands::device;
@@ -48,7 +48,7 @@ impl Runner {
             self.turns.steps(&mut self.engine, WARM_UP)?;
             self.warm = true;
         }
-        self.turns.steps(&mut self.engine, steps)
+        Ok(short(self.turns.steps(&mut self.engine, steps)?))
     }
 
     /// The loss of the last step.
@@ -58,7 +58,7 @@ impl Runner {
     pub fn loss(&self) -> anyhow::Result<Option<Loss>> {
         let step = self.engine.attempts()?;
         let row = self.engine.metrics(step.saturating_sub(1), step)?;
-        Ok(row.first().map(|m| Loss { step, loss: m.loss() }))
+        Ok(row.first().map(|m| Loss { step, loss: short(f64::from(m.loss())) }))
     }
 
     /// What it takes on the device.
