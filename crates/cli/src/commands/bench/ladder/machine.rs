@@ -27,9 +27,9 @@ fn processor(cpuinfo: &str) -> Option<String> {
 
 /// The version in what NVIDIA's kernel module tells of itself.
 fn version(module: &str) -> Option<String> {
-    let words = module.lines().next()?.split_whitespace();
+    let mut words = module.lines().next()?.split_whitespace();
     let number = |w: &&str| w.contains('.') && w.chars().all(|c| c.is_ascii_digit() || c == '.');
-    words.filter(number).next().map(str::to_string)
+    words.find(number).map(str::to_string)
 }
 
 #[cfg(test)]

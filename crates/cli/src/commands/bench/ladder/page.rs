@@ -21,7 +21,7 @@ pub fn page(ladder: &Ladder) -> String {
     for (head, body) in [
         ("Milliseconds a step", bars(&ladder.rungs, ms)),
         ("Memory on the device, by the plan", bars(&ladder.rungs, memory)),
-        ("All tricks but one", bars(&ladder.without, without)),
+        ("All tricks but one", without(ladder)),
         ("Loss", chart::losses(&ladder.rungs)),
         ("All figures", format!("{}{}", table(&ladder.rungs, "+ "), table(&ladder.without, "all but "))),
         ("Not measured", absent(ladder)),
@@ -55,7 +55,7 @@ fn about(ladder: &Ladder) -> String {
     lines.iter().map(|l| format!("<p class=\"soft\">{}</p>\n", escaped(l))).collect()
 }
 
-/// The three numbers that matter.
+/// The three numbers that matter most.
 fn tiles(ladder: &Ladder) -> String {
     let measured: Vec<&Figures> = ladder.rungs.iter().filter_map(|r| r.figures.as_ref()).collect();
     let (Some(first), Some(last)) = (measured.first(), measured.last()) else { return String::new() };
@@ -69,25 +69,21 @@ fn tiles(ladder: &Ladder) -> String {
     )
 }
 
-/// A chart of what was measured; nothing if nothing was.
+/// A chart of the rungs that were measured; nothing if none was.
 fn bars(rungs: &[Rung], of: fn(&Figures) -> (f64, String, String)) -> String {
     let bar = |r: &Rung| {
         let (size, value, note) = of(r.figures.as_ref()?);
-        let sign = if note.starts_with("takes") {
-            "no "
-        } else if r.name == "start" {
-            ""
-        } else {
-            "+ "
-        };
-        Some(Bar { label: escaped(&format!("{sign}{}", r.title)), size, value, note })
+        Some(Bar { label: label(r, "+ "), size, value, note })
     };
     chart::bars(&rungs.iter().filter_map(bar).collect::<Vec<_>>())
 }
 
+fn label(rung: &Rung, sign: &str) -> String {
+    escaped(&format!("{}{}", if rung.name == "start" { "" } else { sign }, rung.title))
+}
+
 fn ms(f: &Figures) -> (f64, String, String) {
-    let note = f.speedup.map_or(String::new(), |x| format!("{x:.2} x"));
-    (f.ms, format!("{:.2} ms", f.ms), note)
+    (f.ms, format!("{:.2} ms", f.ms), f.speedup.map_or(String::new(), |x| format!("{x:.2} x")))
 }
 
 fn memory(f: &Figures) -> (f64, String, String) {
@@ -95,9 +91,23 @@ fn memory(f: &Figures) -> (f64, String, String) {
     (mb, format!("{mb:.0} MB"), String::new())
 }
 
-fn without(f: &Figures) -> (f64, String, String) {
-    let note = f.against.as_ref().map_or(String::new(), |a| format!("takes {:.2} x", 1.0 / a.speedup));
-    (f.ms, format!("{:.2} ms", f.ms), note)
+/// A chart of all tricks, and all but one each.
+fn without(ladder: &Ladder) -> String {
+    let bar =
+        |label: String, ms: f64, note: String| Bar { label, size: ms, value: format!("{ms:.2} ms"), note };
+    let all = ladder.rungs.iter().rev().find_map(|r| r.figures.as_ref());
+    let all = all.map(|f| bar("all tricks".into(), f.ms, String::new()));
+    let one = |r: &Rung| {
+        let f = r.figures.as_ref()?;
+        let note = f.against.as_ref().map(|a| format!("{:.2} x as long", 1.0 / a.speedup));
+        Some(bar(label(r, "no "), f.ms, note.unwrap_or_default()))
+    };
+    let rest: Vec<Bar> = ladder.without.iter().filter_map(one).collect();
+    if rest.is_empty() {
+        String::new()
+    } else {
+        chart::bars(&all.into_iter().chain(rest).collect::<Vec<_>>())
+    }
 }
 
 fn table(rungs: &[Rung], sign: &str) -> String {
@@ -105,9 +115,8 @@ fn table(rungs: &[Rung], sign: &str) -> String {
     let mb = |bytes: usize| format!("{:.1}", bytes as f64 / 1e6);
     let row = |r: &Rung| {
         let f = r.figures.as_ref()?;
-        let sign = if r.name == "start" { "" } else { sign };
         let cells = [
-            escaped(&format!("{sign}{}", r.title)),
+            label(r, sign),
             format!("{:.3}", f.ms),
             number(f.speedup),
             number(f.against.as_ref().map(|a| a.speedup)),
@@ -238,7 +247,7 @@ mod tests {
             "&lt;script src=&quot;//x&quot;&gt;",
             "<dt>pinned memory</dt>",
             "+ FlashAttention",
-            "takes 3.40 x",
+            "3.40 x as long",
             "name=\"viewport\"",
             "prefers-color-scheme:dark",
         ] {
