@@ -106,10 +106,6 @@ impl Executor for CpuExecutor {
     fn load(&self, plan: Plan) -> Result<Box<dyn Program>, ExecError> {
         Ok(Box::new(self.load_program(plan)?))
     }
-
-    fn about(&self) -> String {
-        format!("cpu, threads: {}", self.threads())
-    }
 }
 
 #[cfg(test)]

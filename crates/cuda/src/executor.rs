@@ -230,11 +230,4 @@ impl Executor for CudaExecutor {
     fn load(&self, plan: Plan) -> Result<Box<dyn Program>, ExecError> {
         Ok(Box::new(self.load_program(plan)?))
     }
-
-    fn about(&self) -> String {
-        let GpuInfo { name, processors, memory, driver, .. } = self.info();
-        let gib = *memory as f64 / f64::from(1 << 30);
-        let arch = self.info().arch();
-        format!("{name}, {arch}, {processors} multiprocessors, {gib:.0} GiB, driver for CUDA {driver}")
-    }
 }

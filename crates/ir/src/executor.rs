@@ -221,11 +221,6 @@ pub trait Executor: Send + Sync {
     /// # Errors
     /// If the plan needs what the executor lacks, or memory cannot be had.
     fn load(&self, plan: Plan) -> Result<Box<dyn Program>, ExecError>;
-
-    /// The device in words: its name, then more behind a comma.
-    fn about(&self) -> String {
-        self.target().name().into()
-    }
 }
 
 /// Host types of elements.

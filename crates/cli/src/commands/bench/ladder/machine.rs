@@ -1,22 +1,27 @@
 //! The machine that a ladder is measured on, in words.
 
 use super::report::Machine;
-use ocelli_ir::executor::Executor;
 use std::fs::read_to_string;
 
-/// The machine, as its system tells.
-pub fn machine(executor: &dyn Executor) -> Machine {
-    let device = executor.target().name().to_string();
-    let about = executor.about();
-    let cpu = read_to_string("/proc/cpuinfo").ok().as_deref().and_then(processor);
-    let name = match about.split(',').next() {
-        Some(name) if device != "cpu" => name.to_string(),
-        _ => cpu.unwrap_or_else(|| std::env::consts::ARCH.into()),
-    };
-    let driver = read_to_string("/proc/driver/nvidia/version").ok().as_deref().and_then(version);
-    let driver = driver.filter(|_| device != "cpu");
+/// The machine that `device` (`cuda` or `cpu`) is of, as its system tells.
+pub fn machine(device: &str) -> Machine {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    Machine { device, name, driver, about, cores }
+    let cpu = read_to_string("/proc/cpuinfo").ok().as_deref().and_then(processor);
+    let cpu = cpu.unwrap_or_else(|| std::env::consts::ARCH.into());
+    let gpu = (device == "cuda").then(gpu).flatten();
+    let module = gpu.as_ref().and_then(|_| read_to_string("/proc/driver/nvidia/version").ok());
+    let driver = module.as_deref().and_then(version);
+    let (name, about) = match gpu {
+        Some(about) => (about.split(',').next().unwrap_or(&about).to_string(), format!("{about}; {cpu}")),
+        None => (cpu, String::new()),
+    };
+    Machine { device: device.into(), name, driver, about, cores }
+}
+
+/// The first GPU: its name, and more behind a comma.
+fn gpu() -> Option<String> {
+    let checks = ocelli_cuda::doctor();
+    checks.into_iter().find(|c| c.what == "GPU 0")?.found.ok()
 }
 
 /// The first processor's name.

@@ -70,7 +70,7 @@ fn foot(args: &Args) -> anyhow::Result<(Common, Settings, Machine)> {
     notices(&request).iter().for_each(|line| warn(&format!("note: {line}")));
     let mut c = resolved.for_training()?.clone();
     let executor = device::start(&mut c, &[], &mut warn)?;
-    let machine = machine::machine(&*executor);
+    let machine = machine::machine(executor.target().name());
     // What `auto` found is not looked for again.
     request.overrides.push(format!("trainer_config.device={}", machine.device));
     let (setup, longest) = step_of::setup_until(&args.step, &c, || Ok(interrupted.clone()))?;

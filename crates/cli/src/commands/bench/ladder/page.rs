@@ -39,7 +39,7 @@ fn about(ladder: &Ladder) -> String {
     let driver = m.driver.as_ref().map_or(String::new(), |d| format!(", driver {d}"));
     let commit = o.commit.map_or(String::new(), |c| format!(" ({c})"));
     let lines = [
-        format!("{}{driver}; {}", m.name, m.about),
+        format!("{}{driver}, {} cores", m.name, m.cores),
         format!(
             "{} {}; batch {}, {} text tokens, vocabulary of {}; {} turns of {} steps, each rung beside the one before it",
             s.config,
@@ -242,7 +242,7 @@ mod tests {
             );
         }
         for part in [
-            "NVIDIA &lt;H200&gt;, driver 580.159",
+            "NVIDIA &lt;H200&gt;, driver 580.159, 16 cores",
             "<b>26.67 times</b>",
             "&lt;script src=&quot;//x&quot;&gt;",
             "<dt>pinned memory</dt>",

@@ -39,7 +39,7 @@ pub struct Machine {
     pub name: String,
     /// NVIDIA's driver, if there is one.
     pub driver: Option<String>,
-    /// More about the device, in words.
+    /// More about a GPU, and its host's processor.
     pub about: String,
     /// Processors that the program may use.
     pub cores: usize,

@@ -5,7 +5,7 @@ use super::report::{Figures, Ladder, Rung};
 /// The table.
 pub fn text(ladder: &Ladder) -> String {
     let mut lines = vec![
-        format!("{} ({})", ladder.machine.name, ladder.machine.about),
+        format!("{}, cores: {}", ladder.machine.name, ladder.machine.cores),
         format!(
             "{:<28} {:>9} {:>8} {:>8} {:>10} {:>9} {:>8}",
             "rung", "ms a step", "x start", "x before", "memory, MB", "launches", "loss"
