@@ -3,6 +3,8 @@
 mod support;
 
 use serde_json::Value;
+use std::io::{BufRead, BufReader, Read};
+use std::process::{Command, Stdio};
 use support::{Bench, TINY};
 
 /// A short ladder. bf16 by name: on the CPU `auto` trains in 32 bits.
@@ -125,4 +127,22 @@ fn what_cannot_be_is_said_before_anything_is_measured() {
     climb(&b, &["--out", "file"]).refused(&["--out"]);
     climb(&b, &["trainer_config.zero=1"]).refused(&["zero"]);
     assert!(!b.path("ladder/ladder.json").exists() && !b.path("ladder/ladder.html").exists());
+}
+
+#[test]
+#[cfg(unix)]
+fn an_interrupted_ladder_leaves_no_file() {
+    let b = Bench::new();
+    let args = ["bench", "ladder", "--vocab", "30", "--length", "12", "--steps", "50", "--rounds", "1000"];
+    let mut child = b.command(&[&args, TINY].concat()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut lines = BufReader::new(child.stderr.take().unwrap());
+    let mut said = String::new();
+    while !said.contains("rung 1") {
+        assert!(lines.read_line(&mut said).unwrap() > 0, "{said}");
+    }
+    assert!(Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success());
+    lines.read_to_string(&mut said).unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(1), "{said}");
+    assert!(said.contains("interrupted: nothing was written"), "{said}");
+    assert_eq!(std::fs::read_dir(b.path("ladder")).unwrap().count(), 0);
 }
