@@ -15,7 +15,7 @@ pack() {
     to=$(cd "$1" && pwd)
     cargo build --release -p ocelli
     built=$(cargo test --release --no-run --message-format short -p ocelli-cuda -p ocelli-train \
-        --test registry --test fused --test golden_cuda 2>&1 | tee /dev/stderr | sed -n 's/.*Executable.*(\(.*\))/\1/p')
+        --test registry --test attention --test fused --test golden_cuda 2>&1 | tee /dev/stderr | sed -n 's/.*Executable.*(\(.*\))/\1/p')
     for test in $built; do
         strip -o "$to/$(basename "$test" | sed 's/-[0-9a-f]*$//').test" "$test"
     done

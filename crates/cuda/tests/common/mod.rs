@@ -3,6 +3,7 @@
 #![allow(dead_code)] // each test binary uses its part
 
 pub mod bodies;
+pub mod shapes;
 
 use ocelli_cuda::{CudaExecutor, CudaOptions};
 

@@ -2,7 +2,10 @@
 //!
 //! 16 bits run on tensor cores: `forward.cu`, and backward in one launch where a sample's head fits in shared memory
 //! (`backward.cu`), else in three (`delta.cu`, `backward_tiled.cu`); so does f32 as TF32, if that is allowed. Exact f32, and
-//! heads that are no multiple of 8, run on the simple kernels. Operands of several types are brought to f32 first: mixed precision makes none.
+//! heads that are no multiple of 8, run on the simple kernels; a few queries on kernels of their own (`few.rs`). Operands of
+//! several types are brought to f32 first: mixed precision makes none.
+
+mod few;
 
 use crate::elements::{Access, Loop, Place};
 use crate::lower::{Arg, Call, Defines, KernelCall, Lowered, Lowering, Machine, Tensor, c_float, c_type};
@@ -142,14 +145,11 @@ impl Cx<'_> {
 
     /// True if tensor cores can take all operands.
     fn cores(&self) -> bool {
-        let rows = |t: &Tensor| {
-            t.align.is_multiple_of(16) && t.view.strides[..3].iter().all(|s| s.is_multiple_of(8))
-        };
         (self.dtype.size() == 2 || self.machine.tf32)
             && self.op.scale != 0.0
             && self.e.d.is_multiple_of(8)
             && self.e.d <= 128
-            && self.operands.iter().all(|(_, (_, t))| rows(t))
+            && self.operands.iter().all(|(_, (_, t))| aligned(t))
     }
 
     /// Bytes of a row in shared memory: padded so that no two rows that are read at once meet in a bank.
@@ -172,6 +172,9 @@ impl Cx<'_> {
     }
 
     fn forward(&self, done: &mut Lowered) -> Option<()> {
+        if self.few(false) {
+            return self.few_forward(done);
+        }
         let (e, row) = (self.e, self.row());
         let (tiles, keys) = (e.tq.div_ceil(16), e.tk.div_ceil(16));
         let behind = [self.arg("O")?, self.lse];
@@ -199,6 +202,9 @@ impl Cx<'_> {
     }
 
     fn backward(&self, done: &mut Lowered) -> Option<()> {
+        if self.few(true) {
+            return self.few_backward(done);
+        }
         let (e, row) = (self.e, self.row());
         let (tiles, keys) = (e.tq.div_ceil(16), e.tk.div_ceil(16));
         let pairs = if self.op.causal { tiles * (tiles + 1) / 2 } else { tiles * keys };
@@ -249,6 +255,12 @@ impl Cx<'_> {
         done.calls.push(call("attention_backward_queries", source, grids[1], 32 * warps, memory, queries));
         Some(())
     }
+}
+
+/// True if every row starts at a multiple of 8 elements and of 16 bytes. Strides of an axis of extent 1 do not matter.
+fn aligned(t: &Tensor) -> bool {
+    let axes = t.view.shape.iter().zip(&t.view.strides).take(3);
+    t.align.is_multiple_of(16) && axes.into_iter().all(|(&n, s)| n == 1 || s.is_multiple_of(8))
 }
 
 /// Lanes that share a row in the simple kernels.

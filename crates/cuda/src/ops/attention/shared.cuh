@@ -1,7 +1,8 @@
 // What the attention kernels share: constants from the macros, arguments, rows in shared memory, fragments, dropout.
 //
 // The text compiled is: macros, kernels/prelude.cuh, this file; for the simple kernels simple.cuh, for those on tensor cores
-// fragments_16.cuh or (T float) fragments_tf32.cuh, tiles.cuh and for gradients backward_tile.cuh; then one .cu file.
+// fragments_16.cuh or (T float) fragments_tf32.cuh, tiles.cuh and for gradients backward_tile.cuh, for few queries few.cuh; then
+// one .cu file.
 // Macros: T (float, bf16, f16), HEAD, TQ, TK, H, G, B, CAUSAL, KV_LEN, DROPOUT (threshold of 16 bits, 0 = none), SITE_LO,
 // SITE_HI, SCALE, and for each [B, T, heads, HEAD] operand its strides in elements: Q_SB, Q_ST, Q_SH and so on for K, V, O,
 // DO, DQ, DK, DV (the last axis has stride 1); for tensor cores also WARPS (of a block) and, where a kernel says so, HEADS (of
@@ -44,9 +45,15 @@ struct Decisions {
     __device__ __forceinline__ uint4 tile(int row, int col, int lane) const {
         return dropout_words(key, step, sample, head, row, col, lane);
     }
+    // One decision by itself.
+    __device__ __forceinline__ bool keeps_one(int row, int col) const {
+        uint4 words = tile(row / 16, col / 16, row % 8 * 4 + col % 8 / 2);
+        return dropout_bit(dropout_word(words, row % 16 / 8, col % 16 / 8), col % 2, DROPOUT);
+    }
 #else
     __device__ __forceinline__ void of_head(int) {}
     __device__ __forceinline__ uint4 tile(int, int, int) const { return make_uint4(0, 0, 0, 0); }
+    __device__ __forceinline__ bool keeps_one(int, int) const { return true; }
 #endif
     // What kept weights are multiplied by, and its inverse.
     static __device__ __forceinline__ float scale() { return dropout_scale(DROPOUT); }
