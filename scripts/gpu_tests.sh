@@ -8,6 +8,13 @@
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 target=${CARGO_TARGET_DIR:-target}
+tests=(
+    registry
+    attention
+    fused
+    flash_attention
+    golden_cuda
+)
 
 pack() {
     mkdir -p "$1"
@@ -15,7 +22,7 @@ pack() {
     to=$(cd "$1" && pwd)
     cargo build --release -p ocelli
     built=$(cargo test --release --no-run --message-format short -p ocelli-cuda -p ocelli-train \
-        --test registry --test attention --test fused --test golden_cuda 2>&1 | tee /dev/stderr | sed -n 's/.*Executable.*(\(.*\))/\1/p')
+        "${tests[@]/#/--test=}" 2>&1 | tee /dev/stderr | sed -n 's/.*Executable.*(\(.*\))/\1/p')
     for test in $built; do
         strip -o "$to/$(basename "$test" | sed 's/-[0-9a-f]*$//').test" "$test"
     done

@@ -107,7 +107,7 @@ impl Default for TrainerConfig {
             compile: false,
             cuda_graph: false,
             tf32: false,
-            flash_attention: false,
+            flash_attention: true,
             autotune: false,
             prefetch: false,
             recompute: false,

@@ -233,7 +233,7 @@ pub const KEYS: &[Key] = &[
     flag("trainer_config.compile", "Run ops that follow each other as one kernel where the device has one (pass fuse); on the CPU the same results to the bit."),
     flag("trainer_config.cuda_graph", "The whole step as one CUDA graph.").engine(),
     flag("trainer_config.tf32", "TF32 matrix products.").engine(),
-    flag("trainer_config.flash_attention", "Attention without the T x T matrix.").engine(),
+    flag("trainer_config.flash_attention", "Attention that never keeps a weight for each pair of positions; off: by its plain definition in training and validation, in more memory, to compare with."),
     flag("trainer_config.autotune", "Measured choice among kernels.").engine(),
     flag("trainer_config.prefetch", "Copy the next batch during the step.").engine(),
     flag("trainer_config.recompute", "Compute cheap activations (norms, activation functions, dropout) again in the backward pass instead of keeping them."),

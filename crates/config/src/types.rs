@@ -210,7 +210,7 @@ pub struct TrainerConfig {
     pub cuda_graph: bool,
     /// TF32 matrix products (GPU engine).
     pub tf32: bool,
-    /// Attention without the T x T matrix (GPU engine).
+    /// Attention without the T x T matrix.
     pub flash_attention: bool,
     /// Measured choice among kernels (GPU engine).
     pub autotune: bool,

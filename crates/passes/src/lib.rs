@@ -1,5 +1,6 @@
 //! Passes: graph in, graph out, and at the end a plan. No pass names a device or a model; what a device can do
 //! is asked of its [`Target`](ocelli_ir::executor::Target).
+pub mod attention;
 pub mod autodiff;
 pub mod fuse;
 pub mod memory;

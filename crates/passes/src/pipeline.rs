@@ -5,7 +5,7 @@
 //! slots to the state (a 16-bit copy of a weight, a loss scale), so the state is made after the passes have run.
 
 use crate::precision::{self, Precision};
-use crate::{fuse, memory, recompute, row_slice, simplify, verify};
+use crate::{attention, fuse, memory, recompute, row_slice, simplify, verify};
 use ocelli_ir::executor::Target;
 use ocelli_ir::plan::Plan;
 use ocelli_ir::{Graph, GraphError, StateSpec};
@@ -38,6 +38,8 @@ pub enum Stage {
 pub struct Options {
     /// Pass `row_slice`.
     pub row_slice: bool,
+    /// Attention as one op, whose weights are never in memory; off: pass `attention`.
+    pub flash_attention: bool,
     /// Pass `recompute`.
     pub recompute: bool,
     /// Pass `fuse`.
@@ -48,7 +50,7 @@ pub struct Options {
 
 impl Default for Options {
     fn default() -> Self {
-        Self { row_slice: true, recompute: false, fuse: true, precision: None }
+        Self { row_slice: true, flash_attention: true, recompute: false, fuse: true, precision: None }
     }
 }
 
@@ -109,6 +111,13 @@ pub const PASSES: &[Pass] = &[
         stage: Stage::Forward,
         on: |o| o.row_slice,
         run: |g, _| row_slice::row_slice(g),
+    },
+    Pass {
+        name: "attention",
+        class: Class::Reassociating,
+        stage: Stage::Forward,
+        on: |o| !o.flash_attention,
+        run: |g, _| attention::materialise(g),
     },
     Pass {
         name: "recompute",

@@ -91,7 +91,7 @@ fn again(graph: &Graph) -> Vec<bool> {
 fn is_cheap(op: &Op) -> bool {
     let makes = matches!(op.storage(0), Storage::Half | Storage::Stream);
     let kept = matches!(op, Op::Add(_) | Op::Sub(_) | Op::GatherRows(_)) || !op.operands().is_empty();
-    matches!(op, Op::DropoutOp(_)) || (makes && !kept)
+    matches!(op, Op::DropoutOp(_) | Op::DropoutWeights(_)) || (makes && !kept)
 }
 
 fn is_source(op: &Op) -> bool {

@@ -118,7 +118,13 @@ pub fn passes(c: &Config) -> Options {
             config::AmpResidual::Auto => DType::F32,
         },
     });
-    Options { precision, recompute: c.trainer.recompute, fuse: c.trainer.compile, ..Options::default() }
+    Options {
+        precision,
+        flash_attention: c.trainer.flash_attention,
+        recompute: c.trainer.recompute,
+        fuse: c.trainer.compile,
+        ..Options::default()
+    }
 }
 
 /// Blocks up to which `auto` keeps the residual stream in bf16.

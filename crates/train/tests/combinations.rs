@@ -6,33 +6,13 @@ use ocelli_cpu::{CpuExecutor, CpuTarget};
 use ocelli_ir::executor::Executor;
 use ocelli_ir::{DType, StateSpec};
 use ocelli_models::Model;
-use ocelli_models::smol::SmolConfig;
 use ocelli_passes::{Options, PassCx, Precision, Stage, pipeline};
 use ocelli_testkit::host::{bytes, floats};
 use ocelli_train::program::{self, Optimizer, Pictures, Size};
 use std::sync::Arc;
-use step_support::{MODEL, batch, rows, start};
+use step_support::{MODEL, SMOL, batch, rows, start};
 
 const SIZE: Size = Size { batch: 5, text: 7 };
-
-const SMOL: SmolConfig = SmolConfig {
-    img_size: 8,
-    patch_size: 2,
-    image_embed_dim: 8,
-    image_n_head: 2,
-    image_inner: 12,
-    num_blks: 1,
-    pixel_shuffle: 2,
-    n_embd: 8,
-    n_head: 4,
-    n_kv_head: 2,
-    n_inner: 12,
-    n_layer: 1,
-    vocab_size: 7,
-    max_positions: 8,
-    rope_theta: 100.0,
-    tie_weights: true,
-};
 
 /// Mean loss of the first and the last of 30 steps on one batch.
 fn losses(model: &dyn Model, options: Options, batches: usize) -> [f64; 2] {
@@ -88,8 +68,8 @@ fn every_combination_of_passes_is_a_program_that_learns() {
             for (recompute, row_slice, batches) in
                 [(false, false, 1), (true, false, 1), (false, true, 2), (true, true, 1), (true, true, 3)]
             {
-                for fuse in [false, true] {
-                    let options = Options { row_slice, recompute, fuse, precision };
+                for (fuse, flash_attention) in [(false, false), (false, true), (true, false), (true, true)] {
+                    let options = Options { row_slice, flash_attention, recompute, fuse, precision };
                     let [first, last] = losses(model, options, batches);
                     let what = format!("model {i}, {options:?}, {batches} batches: {first} to {last}");
                     let begin = *first_of.get_or_insert(first);

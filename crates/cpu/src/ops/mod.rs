@@ -15,6 +15,7 @@ mod cross_entropy;
 mod cross_entropy_grad;
 mod div;
 mod dropout;
+mod dropout_weights;
 mod elementwise;
 mod exp;
 mod fused;
@@ -158,6 +159,7 @@ pub fn kernel(op: &Op) -> Option<&dyn Kernel> {
         Op::Positions(op) => op,
         Op::Rope(op) => op,
         Op::DropoutOp(op) => op,
+        Op::DropoutWeights(op) => op,
         Op::Attention(op) => op,
         Op::AttentionGrad(op) => op,
         Op::GatherRows(op) => op,

@@ -7,6 +7,7 @@ mod casts;
 mod column_sum;
 mod cross_entropy;
 mod dropout;
+mod dropout_weights;
 mod fused;
 mod gather_rows;
 mod gemm;
@@ -33,6 +34,7 @@ pub fn lower(op: &Op, cx: &Lowering) -> Option<Lowered> {
         Op::Attention(op) => attention::forward(op, cx),
         Op::AttentionGrad(op) => attention::backward(&op.forward, cx),
         Op::DropoutOp(op) => dropout::lower(op, cx),
+        Op::DropoutWeights(op) => dropout_weights::lower(op, cx),
         Op::GatherRows(_) => gather_rows::lower(cx),
         Op::ScatterRows(op) => scatter_rows::lower(op, cx),
         Op::LayerNorm(op) => row_norm::layer_norm(op, cx),

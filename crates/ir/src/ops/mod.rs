@@ -97,7 +97,7 @@ registry! {
     layer_norm::LayerNorm, layer_norm_grad::LayerNormGrad, rms_norm::RmsNorm, rms_norm_grad::RmsNormGrad,
     gelu::Gelu, gelu_grad::GeluGrad, gelu_tanh::GeluTanh, gelu_tanh_grad::GeluTanhGrad,
     swiglu::Swiglu, swiglu_grad::SwigluGrad, positions::Positions, rope::Rope,
-    dropout::DropoutOp, attention::Attention, attention_grad::AttentionGrad,
+    dropout::DropoutOp, dropout_weights::DropoutWeights, attention::Attention, attention_grad::AttentionGrad,
     gather_rows::GatherRows, scatter_rows::ScatterRows,
     normalize_pixels::NormalizePixels, patchify::Patchify, unpatchify::Unpatchify,
     cross_entropy::CrossEntropy, cross_entropy_grad::CrossEntropyGrad,

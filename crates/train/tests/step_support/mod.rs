@@ -10,6 +10,7 @@ use ocelli_ir::tensor::{Data, Tensor};
 use ocelli_ir::{SlotKind, StateSpec, TensorType};
 use ocelli_models::nn::Residual;
 use ocelli_models::seemore::SeemoreConfig;
+use ocelli_models::smol::SmolConfig;
 use ocelli_testkit::host::bytes;
 use std::sync::Arc;
 
@@ -28,6 +29,26 @@ pub const MODEL: SeemoreConfig = SeemoreConfig {
     emb_dropout: 0.2,
     blk_dropout: 0.2,
     residual: Residual::PreNorm,
+};
+
+/// The other architecture, with the same inputs.
+pub const SMOL: SmolConfig = SmolConfig {
+    img_size: 8,
+    patch_size: 2,
+    image_embed_dim: 8,
+    image_n_head: 2,
+    image_inner: 12,
+    num_blks: 1,
+    pixel_shuffle: 2,
+    n_embd: 8,
+    n_head: 4,
+    n_kv_head: 2,
+    n_inner: 12,
+    n_layer: 1,
+    vocab_size: 7,
+    max_positions: 8,
+    rope_theta: 100.0,
+    tie_weights: true,
 };
 
 /// One row of data: picture, tokens, targets, weights, with `len` places of text that count.
@@ -89,7 +110,11 @@ pub fn start(state: &StateSpec) -> RefState<f64> {
 
 /// Weights and moments after three steps of a plan made for [`MODEL`], batches of 5 and texts of 7, on the CPU.
 pub fn after_three_steps(spec: &Arc<StateSpec>, plan: Plan, threads: usize) -> Vec<Vec<u8>> {
-    let executor = CpuExecutor::new(Some(threads)).unwrap();
+    after_steps(&CpuExecutor::new(Some(threads)).unwrap(), spec, plan, 3)
+}
+
+/// Weights and moments after some steps of a plan made for one of the models, batches of 5 and texts of 7.
+pub fn after_steps(executor: &dyn Executor, spec: &Arc<StateSpec>, plan: Plan, steps: usize) -> Vec<Vec<u8>> {
     let mut state = executor.new_state(spec, 0).unwrap();
     for (id, tensor) in start(spec) {
         state.write(id, &bytes(&tensor)).unwrap();
@@ -100,7 +125,7 @@ pub fn after_three_steps(spec: &Arc<StateSpec>, plan: Plan, threads: usize) -> V
         .collect();
     let inputs: Vec<&[u8]> = inputs.iter().map(|b| &b[..]).collect();
     let mut program = executor.load(plan).unwrap();
-    (0..3).for_each(|_| program.run(&mut *state, &inputs).unwrap());
+    (0..steps).for_each(|_| program.run(&mut *state, &inputs).unwrap());
     let kept = |kind| matches!(kind, SlotKind::Parameter | SlotKind::Moment);
     spec.iter().filter(|(_, s)| kept(s.kind)).map(|(id, _)| state.read(id).unwrap()).collect()
 }
