@@ -1,13 +1,12 @@
 //! What is wrong with a record: a wrong number of fields, quotation marks without their pair, bytes that are no text.
 
-use std::fs::File;
-use std::io::{self, Read};
+use std::io::Read;
 
 use csv::ByteRecord;
 
-use super::{Pictures, Quoting, Record, Table, swallowed};
+use super::{Part, Pictures, Quoting, Record, Table, swallowed};
+use crate::source::SourceError;
 use crate::source::encoding::Guess;
-use crate::source::{SourceError, positioned};
 use crate::text::count;
 
 /// What to do about UTF-8 under another name.
@@ -73,9 +72,9 @@ impl Table {
         length: u64,
         line: u64,
     ) -> Result<(), SourceError> {
-        let last = Part { file: &self.file, offset, end: offset.saturating_add(length) };
-        let mut reader = self.builder().has_headers(false).from_reader(last.chain(&b"\n0"[..]));
-        let (mut record, mut records) = (ByteRecord::new(), 0);
+        let behind = b"\n0";
+        let mut reader = self.alone(Part::new(&self.file, offset, length).chain(&behind[..]));
+        let (mut record, mut records) = (self.room(length + behind.len() as u64), 0);
         while reader.read_byte_record(&mut record).map_err(|e| self.csv_error(e))? {
             records += 1;
         }
@@ -87,23 +86,6 @@ impl Table {
             return Err(self.record_error(row, line, found));
         }
         Ok(())
-    }
-}
-
-/// A part of a file, read without being held in memory.
-struct Part<'a> {
-    file: &'a File,
-    offset: u64,
-    end: u64,
-}
-
-impl Read for Part<'_> {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let left = usize::try_from(self.end.saturating_sub(self.offset)).unwrap_or(usize::MAX);
-        let most = buffer.len().min(left);
-        let read = positioned::read_at(self.file, &mut buffer[..most], self.offset)?;
-        self.offset += read as u64;
-        Ok(read)
     }
 }
 

@@ -6,12 +6,13 @@
 mod bounded;
 mod check;
 mod columns;
+mod part;
 mod swallowed;
 #[cfg(test)]
 mod tests;
 
 use std::fs::File;
-use std::io::{ErrorKind, Seek, SeekFrom};
+use std::io::{ErrorKind, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
 use csv::{ByteRecord, ReaderBuilder};
@@ -22,6 +23,7 @@ use super::{Delimiter, Quoting, SourceError, TextOptions, positioned, transcode}
 use bounded::{Bounded, MAX_RECORD};
 pub(crate) use check::{LEAVE_UTF_8, NAME_THE_ENCODING};
 pub(crate) use columns::Wish;
+use part::Part;
 
 /// An opened table: its header is read.
 #[derive(Debug)]
@@ -161,17 +163,27 @@ impl Table {
     /// Reads one record again.
     pub(crate) fn read(&self, offset: u64, length: u64) -> Result<ByteRecord, String> {
         let changed = |what: String| format!("{what}: was the file changed while it was in use?");
-        let mut bytes = vec![0; usize::try_from(length).map_err(|e| changed(e.to_string()))?];
-        positioned::read_exact_at(&self.file, &mut bytes, offset).map_err(|e| changed(e.to_string()))?;
-        // As large as it must be: growing would take twice as much.
-        let mut record = ByteRecord::with_capacity(bytes.len(), self.names.len());
-        let mut reader = self.builder().has_headers(false).from_reader(&bytes[..]);
+        let mut record = self.room(length);
+        let mut reader = self.alone(Part::new(&self.file, offset, length));
         let found = reader.read_byte_record(&mut record).map_err(|e| changed(e.to_string()))?;
         let fields = if found { record.len() } else { 0 };
         if fields != self.names.len() {
             return Err(changed(format!("{fields} fields instead of {}", self.names.len())));
         }
         Ok(record)
+    }
+
+    /// A record as large as one of `length` bytes must be: growing would take twice as much.
+    fn room(&self, length: u64) -> ByteRecord {
+        ByteRecord::with_capacity(length.min(MAX_RECORD) as usize, self.names.len())
+    }
+
+    /// A reader of records without a header. It has an empty one, for the parser would keep two copies of the first
+    /// record, whose picture may be large.
+    fn alone<R: Read>(&self, records: R) -> csv::Reader<R> {
+        let mut reader = self.builder().from_reader(records);
+        reader.set_byte_headers(ByteRecord::new());
+        reader
     }
 
     /// An error about a record.
