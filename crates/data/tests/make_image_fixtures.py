@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Writes the fixtures of the picture tests: small pictures, and what Pillow makes of them.
 
-    python -m venv venv && venv/bin/pip install pillow numpy simplejpeg
+    python -m venv venv && venv/bin/pip install pillow numpy simplejpeg opencv-python-headless
     venv/bin/python crates/data/tests/make_image_fixtures.py
 
 resize/NAME.png            the picture
@@ -9,6 +9,7 @@ resize/NAME_SIZE.png       the same, resized by Pillow with BILINEAR to SIZE x S
 jpeg/NAME.jpg, NAME.png    a JPEG file, and what Pillow decodes from it, in RGB
 photo/NAME.jpg, NAME.png   a JPEG file of a camera's kind, and what a model should see of it: by Pillow, at 96 x 96
 formats/                   see make_format_fixtures.py
+edges/                     see make_jpeg_fixtures.py
 """
 
 import pathlib
@@ -18,6 +19,7 @@ import simplejpeg
 from PIL import Image
 
 import make_format_fixtures
+import make_jpeg_fixtures
 
 HERE = pathlib.Path(__file__).parent
 
@@ -118,9 +120,10 @@ def without_adobe(data):
     return data[:at] + data[at + 2 + int.from_bytes(data[at + 2 : at + 4], "big") :]
 
 
-for folder in ("resize", "jpeg", "photo", "formats"):
+for folder in ("resize", "jpeg", "photo", "formats", "edges"):
     (HERE / folder).mkdir(exist_ok=True)
 resize_fixtures()
 jpeg_fixtures()
 photo_fixtures()
 make_format_fixtures.write(HERE / "formats")
+make_jpeg_fixtures.write(HERE / "edges", picture)

@@ -6,9 +6,10 @@
 //! Invariants: the format is told from the bytes, never from a name; sizes are checked in the header before
 //! any pixel is allocated; a picture of which a part is missing is never handed out; no input makes
 //! [`decode`] panic. Each format has its own walk over the file's structure, which finds sizes, damage and a
-//! cut end; a decoder then sees the parts that the pixels depend on, and no others. So colour profiles,
-//! other frames and text (but for EXIF in it, up to 1 MiB) cost neither time nor memory, whatever they would unpack to. Memory stays below about
-//! 24 bytes for a pixel of [`DecodeOptions::max_pixels`] and four times the file's length.
+//! cut end; a decoder then sees the parts that the pixels depend on, and no others (of JPEG the walk itself decodes).
+//! So colour profiles, other frames and text (but for EXIF in it, up to 1 MiB) cost neither time nor memory,
+//! whatever they would unpack to. Memory stays below about 24 bytes for a pixel of [`DecodeOptions::max_pixels`] and
+//! four times the file's length.
 
 mod channels;
 mod gif;
@@ -77,9 +78,9 @@ impl Default for DecodeOptions {
 impl DecodeOptions {
     /// Pixels as Pillow's `Image.open(f).convert("RGB")` gives them: alpha dropped, EXIF left alone.
     ///
-    /// They are equal for PNG, WebP and GIF, and within rounding for JPEG, but for one kind: grey PNG of 16
-    /// bits, which Pillow clips at 255, so that nearly everything is white. It is scaled here (`x / 257`,
-    /// rounded), always. Colour PNG of 16 bits differs by 1 level: Pillow cuts the low byte off.
+    /// They are equal in every format, but for one kind: grey PNG of 16 bits, which Pillow clips at 255, so that
+    /// nearly everything is white. It is scaled here (`x / 257`, rounded), always. Colour PNG of 16 bits differs by
+    /// 1 level: Pillow cuts the low byte off.
     pub fn pillow(max_pixels: u64) -> Self {
         Self { max_pixels, alpha: AlphaMode::Drop, exif: false }
     }
@@ -91,7 +92,7 @@ impl DecodeOptions {
 /// A [`Reject`] if the bytes are not a whole, readable picture within the limits.
 pub fn decode(bytes: &[u8], opts: &DecodeOptions) -> Result<Rgb, Reject> {
     let format = sniff(bytes)?;
-    // The decoders are other people's code fed with hostile bytes: should one panic, one sample is lost.
+    // The decoders, most of them other people's, are fed with hostile bytes: should one panic, one sample is lost.
     catch_unwind(AssertUnwindSafe(|| match format {
         Format::Jpeg => jpeg::decode(bytes, opts),
         Format::Png => png::decode(bytes, opts),

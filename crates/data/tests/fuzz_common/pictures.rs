@@ -20,7 +20,7 @@ pub fn target() -> Target {
 fn files() -> Vec<Vec<u8>> {
     let tests = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests");
     let cases = ["cases/01_broken_images", "cases/03_alpha_palette_grey", "cases/05_exif_orientation"];
-    let mut paths: Vec<PathBuf> = ["jpeg", "formats", "resize"]
+    let mut paths: Vec<PathBuf> = ["jpeg", "edges", "formats", "resize"]
         .iter()
         .chain(&cases)
         .flat_map(|folder| std::fs::read_dir(tests.join(folder)).expect("the fixtures are in tests/"))

@@ -67,17 +67,6 @@ impl<'a> Bits<'a> {
         Ok(value)
     }
 
-    /// Skips any number of bits.
-    pub(super) fn skip(&mut self, mut n: u32) -> Result<(), Stop> {
-        while n > 0 {
-            let part = n.min(32);
-            self.peek32();
-            self.take(part)?;
-            n -= part;
-        }
-        Ok(())
-    }
-
     /// Fills the window with at least 32 bits, if the file has them.
     #[inline(always)]
     fn load(&mut self) {
@@ -133,6 +122,6 @@ mod tests {
             assert_eq!(bits.read(3), Ok(u32::from(byte >> 5)), "byte {i}");
             assert_eq!(bits.read(5), Ok(u32::from(byte & 31)), "byte {i}");
         }
-        assert_eq!(bits.skip(1), Err(Stop::NoData));
+        assert_eq!(bits.read(1), Err(Stop::NoData));
     }
 }

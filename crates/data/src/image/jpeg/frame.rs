@@ -1,5 +1,6 @@
 //! The frame of a JPEG file: its size, its colour components, and how far each has been sent.
 
+use super::idct::{Block, transform};
 use crate::image::{DecodeOptions, Reject, check_size};
 
 /// A colour component of the frame.
@@ -9,10 +10,22 @@ pub(super) struct Component {
     /// Horizontal and vertical sampling factor, 1 to 4.
     pub(super) h: usize,
     pub(super) v: usize,
-    /// Blocks in a row of `coded`.
+    /// Which quantisation table is its own.
+    pub(super) table: usize,
+    /// The factors of that table when the component's first scan began.
+    pub(super) factors: Option<Block>,
+    /// Blocks in a row of blocks.
     pub(super) stride: usize,
-    /// Progressive only: for each block, which coefficients are not zero.
+    /// Coefficients: of all blocks if progressive, else of one row of coded units.
+    pub(super) blocks: Vec<Block>,
+    /// Progressive only: for each block, which coefficients are not zero, in zigzag order.
     pub(super) coded: Vec<u64>,
+    /// Rows of `8 * stride` samples, those beyond the picture included: all of them, or the last two rows of coded
+    /// units, by turns.
+    samples: Vec<u8>,
+    /// Samples in a row, and rows, that the picture has.
+    pub(super) width: usize,
+    pub(super) height: usize,
     /// For each coefficient, the lowest bit sent so far; [`UNSENT`] before the first scan.
     pub(super) sent: [u8; 64],
 }
@@ -20,9 +33,33 @@ pub(super) struct Component {
 const UNSENT: u8 = u8::MAX;
 
 impl Component {
-    /// Blocks of this component in a coded unit of an interleaved scan.
-    pub(super) fn blocks_in_unit(&self) -> usize {
-        self.h * self.v
+    /// Makes room for blocks and samples, in `across x down` coded units.
+    fn allocate(&mut self, progressive: bool, across: usize, down: usize) {
+        self.stride = across * self.h;
+        let blocks = self.stride * self.v;
+        self.blocks = vec![[0; 64]; if progressive { blocks * down } else { blocks }];
+        self.coded = vec![0; if progressive { blocks * down } else { 0 }];
+        self.samples = vec![0; blocks * 64 * down];
+    }
+
+    /// Computes the samples of `count` rows of blocks, which are the first in `blocks`, and clears those. `row` is
+    /// the first one's place in the picture.
+    pub(super) fn transform(&mut self, row: usize, count: usize) {
+        let Some(factors) = &self.factors else { return };
+        let size = 64 * self.stride;
+        let first = row % (self.samples.len() / size);
+        let samples = self.samples.chunks_exact_mut(size).skip(first);
+        for (blocks, samples) in self.blocks.chunks_exact_mut(self.stride).zip(samples).take(count) {
+            transform(blocks, factors, samples);
+            blocks.fill([0; 64]);
+        }
+    }
+
+    /// The samples of row `y` that the picture has.
+    #[inline(always)]
+    pub(super) fn row(&self, y: usize) -> &[u8] {
+        let pitch = 8 * self.stride;
+        &self.samples[y % (self.samples.len() / pitch) * pitch..][..self.width]
     }
 }
 
@@ -54,16 +91,32 @@ impl Frame {
         let components: Vec<Component> = parts.chunks_exact(3).map(component).collect::<Result<_, _>>()?;
         let h_max = components.iter().map(|c| c.h).max().unwrap_or(1);
         let v_max = components.iter().map(|c| c.v).max().unwrap_or(1);
+        if components.iter().any(|c| h_max % c.h > 0 || v_max % c.v > 0) {
+            let detail = "JPEG with broken ratios between its channels is not read: convert it";
+            return Err(Reject::unsupported(detail));
+        }
         let (width, height) = (width.into(), height.into());
         let mut frame = Frame { progressive, width, height, h_max, v_max, components };
-        if progressive {
-            let (across, down) = frame.units();
-            for c in &mut frame.components {
-                c.stride = across * c.h;
-                c.coded = vec![0; across * c.h * down * c.v];
-            }
+        for c in &mut frame.components {
+            (c.width, c.height) = ((width * c.h).div_ceil(h_max), (height * c.v).div_ceil(v_max));
         }
         Ok(frame)
+    }
+
+    /// Makes room for the first scan: for all samples, or only for those from which pixels are being made.
+    pub(super) fn allocate(&mut self, all: bool) {
+        let (across, down) = self.units();
+        for c in &mut self.components {
+            c.allocate(self.progressive, across, if all { down } else { down.min(2) });
+        }
+    }
+
+    /// Computes the samples after the last scan, if the file is progressive: only then are they all known.
+    pub(super) fn finish(&mut self) {
+        for c in self.components.iter_mut().filter(|_| self.progressive) {
+            c.transform(0, usize::MAX);
+            (c.blocks, c.coded) = (Vec::new(), Vec::new());
+        }
     }
 
     /// Coded units of an interleaved scan, across and down.
@@ -83,5 +136,22 @@ fn component(part: &[u8]) -> Result<Component, Reject> {
     if !(1..=4).contains(&h) || !(1..=4).contains(&v) {
         return Err(Reject::corrupt(format!("sampling factors {h} x {v} do not exist")));
     }
-    Ok(Component { id: part[0], h, v, stride: 0, coded: Vec::new(), sent: [UNSENT; 64] })
+    let table = usize::from(part[2]);
+    if table > 3 {
+        return Err(Reject::corrupt(format!("there is no quantisation table {table}")));
+    }
+    Ok(Component {
+        id: part[0],
+        h,
+        v,
+        table,
+        factors: None,
+        stride: 0,
+        blocks: Vec::new(),
+        coded: Vec::new(),
+        samples: Vec::new(),
+        width: 0,
+        height: 0,
+        sent: [UNSENT; 64],
+    })
 }

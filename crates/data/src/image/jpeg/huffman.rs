@@ -1,4 +1,4 @@
-//! Huffman tables of a JPEG file (ITU-T T.81, annex C), read to know how long each code is.
+//! Huffman tables of a JPEG file (ITU-T T.81, annex C), and the values that stand behind the codes.
 
 use super::bits::{Bits, Stop};
 
@@ -16,9 +16,6 @@ pub(super) enum Class {
 
 /// One table: codes of 1 to 16 bits for symbols of 8 bits.
 pub(super) struct Table {
-    class: Class,
-    /// For the next [`FAST`] bits: `bits of code and value << 8 | step`, or 0 if the code is longer.
-    skip: Box<[u16; 1 << FAST]>,
     /// For the next [`FAST`] bits: `length << 8 | symbol`, or 0 if the code is longer.
     fast: Box<[u16; 1 << FAST]>,
     /// For each length: the first code that is too large for it, aligned to 16 bits.
@@ -32,9 +29,11 @@ impl Table {
     /// Builds a table from the number of codes of each length, and the symbols in order of their codes.
     /// `None` if no such code exists.
     pub(super) fn new(class: Class, counts: &[u8; 16], symbols: &[u8]) -> Option<Self> {
+        // Values of more than 15 bits do not exist.
+        if class == Class::Dc && symbols.iter().any(|symbol| *symbol > 15) {
+            return None;
+        }
         let mut table = Self {
-            class,
-            skip: Box::new([0; 1 << FAST]),
             fast: Box::new([0; 1 << FAST]),
             limit: [0; 17],
             shift: [0; 17],
@@ -51,8 +50,6 @@ impl Table {
                 if length <= FAST {
                     let first = (code << (FAST - length)) as usize;
                     let range = first..first + (1 << (FAST - length));
-                    let (size, step) = meaning(class, *symbol);
-                    table.skip[range.clone()].fill(((length + size) << 8 | step) as u16);
                     table.fast[range].fill((length << 8) as u16 | u16::from(*symbol));
                 }
                 code += 1;
@@ -64,27 +61,29 @@ impl Table {
         Some(table)
     }
 
-    /// Skips one symbol of a sequential scan and the value behind it. Returns by how many coefficients that
-    /// goes on; 64 for the end of the block.
+    /// Reads one symbol and the value behind it, whose size in bits is the symbol's low half.
     #[inline(always)]
-    pub(super) fn skip_value(&self, bits: &mut Bits<'_>) -> Result<u32, Stop> {
+    pub(super) fn value(&self, bits: &mut Bits<'_>) -> Result<(u8, i32), Stop> {
         let next = bits.peek32();
-        let hit = u32::from(self.skip[(next >> (32 - FAST)) as usize]);
+        let hit = u32::from(self.fast[(next >> (32 - FAST)) as usize]);
         if hit != 0 {
-            // At most 10 bits of code and 16 of value: they are in the window if the file has them.
-            bits.take(hit >> 8)?;
-            return Ok(hit & 255);
+            // At most 10 bits of code and 15 of value: they are in the window if the file has them.
+            let (length, size) = (hit >> 8, hit & 15);
+            bits.take(length + size)?;
+            let value = (u64::from(next << length) >> (32 - size)) as u32;
+            return Ok((hit as u8, extended(value, size)));
         }
-        let (rest, step) = self.skip_long(next >> 16, *bits)?;
+        let (rest, symbol, value) = self.long_value(next >> 16, *bits)?;
         *bits = rest;
-        Ok(step)
+        Ok((symbol, value))
     }
 
     #[cold]
-    fn skip_long<'a>(&self, next: u32, mut bits: Bits<'a>) -> Result<(Bits<'a>, u32), Stop> {
-        let (size, step) = meaning(self.class, self.long_symbol(next, &mut bits)?);
-        bits.skip(size)?;
-        Ok((bits, step))
+    fn long_value<'a>(&self, next: u32, mut bits: Bits<'a>) -> Result<(Bits<'a>, u8, i32), Stop> {
+        let symbol = self.long_symbol(next, &mut bits)?;
+        let size = u32::from(symbol & 15);
+        let value = bits.read(size)?;
+        Ok((bits, symbol, extended(value, size)))
     }
 
     /// Reads one symbol.
@@ -113,16 +112,11 @@ impl Table {
     }
 }
 
-/// Of a sequential scan: bits of the value that follows, and by how many coefficients the symbol goes on.
-fn meaning(class: Class, symbol: u8) -> (u32, u32) {
-    let (run, size) = (u32::from(symbol >> 4), u32::from(symbol & 15));
-    match (class, run, size) {
-        // Larger sizes do not exist; the decoder, which sees the file next, says so.
-        (Class::Dc, ..) => (u32::from(symbol).min(16), 1),
-        (Class::Ac, 15, 0) => (0, 16),
-        (Class::Ac, _, 0) => (0, 64),
-        (Class::Ac, ..) => (size, run + 1),
-    }
+/// A number of `size` bits, of which the lower half stands for negative ones (T.81, F.2.2.1).
+#[inline(always)]
+pub(super) fn extended(value: u32, size: u32) -> i32 {
+    let most = (1 << size) - 1;
+    if value <= most >> 1 { value as i32 - most as i32 } else { value as i32 }
 }
 
 #[cfg(test)]
@@ -148,16 +142,27 @@ mod tests {
     }
 
     #[test]
-    fn skips_values_with_their_codes() {
-        // Symbol 0x21 (two zeros, one bit) has the code 0, symbol 0 the code 10, symbol 0xf0 the code 110.
+    fn reads_values_with_their_codes() {
+        // Symbol 0x22 (two zeros, two bits) has the code 0, symbol 0 the code 10, symbol 0xf0 the code 110.
         let mut counts = [0u8; 16];
         (counts[0], counts[1], counts[2]) = (1, 1, 1);
-        let table = Table::new(Class::Ac, &counts, &[0x21, 0, 0xf0]).unwrap();
-        let mut bits = Bits::new(&[0b0111_0010], 0);
-        for step in [3, 16, 3] {
-            assert_eq!(table.skip_value(&mut bits), Ok(step));
-        }
-        assert_eq!(table.skip_value(&mut bits), Err(Stop::NoData));
+        let table = Table::new(Class::Ac, &counts, &[0x22, 0, 0xf0]).unwrap();
+        // 0 00 | 0 01 | 10 | 0 10 | 0 11 | 110 | padding
+        let mut bits = Bits::new(&[0b0000_0110, 0b0100_1111, 0b0000_0000], 0);
+        let wanted = [(0x22, -3), (0x22, -2), (0, 0), (0x22, 2), (0x22, 3), (0xf0, 0)];
+        assert_eq!(wanted.map(|_| table.value(&mut bits).unwrap()), wanted);
+        bits.read(7).unwrap();
+        assert_eq!(table.value(&mut bits), Err(Stop::NoData));
+    }
+
+    #[test]
+    fn reads_values_behind_long_codes() {
+        // 1110_0000_0000 | 8 bits of value: 5, which is negative | padding
+        let mut counts = [0u8; 16];
+        (counts[0], counts[1], counts[2], counts[11]) = (1, 1, 1, 1);
+        let table = Table::new(Class::Ac, &counts, &[1, 2, 3, 8]).unwrap();
+        let mut bits = Bits::new(&[0b1110_0000, 0b0000_0000, 0b0101_0000], 0);
+        assert_eq!(table.value(&mut bits), Ok((8, 5 - 255)));
     }
 
     #[test]
@@ -169,5 +174,10 @@ mod tests {
         let mut counts = [0u8; 16];
         counts[0] = 3;
         assert!(Table::new(Class::Ac, &counts, &[1, 2, 3]).is_none());
+        counts[0] = 1;
+        assert!(
+            Table::new(Class::Ac, &counts, &[16]).is_some()
+                && Table::new(Class::Dc, &counts, &[16]).is_none()
+        );
     }
 }

@@ -1,12 +1,13 @@
-//! The structure of a JPEG file: markers, sizes, scans. Finds out whether every block of the picture is in
-//! the file, at the cost of a Huffman pass; no pixel is computed.
-
-use std::ops::Range;
+//! A JPEG file from marker to marker: sizes, tables, scans. A file of which a block is missing is refused, and
+//! why is told.
 
 use super::bits::Stop;
+use super::colour::Colour;
 use super::frame::Frame;
-use super::huffman::{Class, Table};
-use super::scan::{Broken, Header, Part, Tables, next_marker, read_scan};
+use super::header::scan_header;
+use super::paint::Painter;
+use super::scan::{Broken, next_marker, read_scan};
+use super::tables::Tables;
 use crate::image::orientation::{EXIF_HEAD, Metadata, XMP_HEAD};
 use crate::image::{DecodeOptions, Reject, zero_fill};
 
@@ -14,12 +15,12 @@ use crate::image::{DecodeOptions, Reject, zero_fill};
 pub(super) struct Found<'a> {
     pub(super) width: u32,
     pub(super) height: u32,
+    /// `height x width x 3` bytes: red, green, blue.
+    pub(super) pixels: Vec<u8>,
     /// The first EXIF segment, and the first of XMP.
     pub(super) metadata: Metadata<'a>,
-    /// The byte behind the end marker, if the file has one.
-    pub(super) end: Option<usize>,
-    /// Bytes between segments that belong to none, in order.
-    pub(super) gaps: Vec<Range<usize>>,
+    /// Whether the file has an end marker.
+    pub(super) ended: bool,
 }
 
 /// More scans than any encoder writes; each costs a pass over all blocks, so hostile files have a limit.
@@ -28,8 +29,8 @@ const MAX_SCANS: usize = 100;
 /// small beside the limit of pixels.
 const USUAL_SCANS: usize = 30;
 
-/// Walks through the file.
-pub(super) fn inspect<'a>(bytes: &'a [u8], opts: &DecodeOptions) -> Result<Found<'a>, Reject> {
+/// Reads the whole file.
+pub(super) fn read<'a>(bytes: &'a [u8], opts: &DecodeOptions) -> Result<Found<'a>, Reject> {
     let bytes = without_zero_fill(bytes);
     let mut walk = Walk {
         bytes,
@@ -39,14 +40,26 @@ pub(super) fn inspect<'a>(bytes: &'a [u8], opts: &DecodeOptions) -> Result<Found
         interval: 0,
         scans: 0,
         metadata: Metadata::default(),
-        gaps: Vec::new(),
+        jfif: false,
+        adobe: None,
+        colour: Colour::Grey,
+        painter: None,
     };
-    let end = walk.run()?;
-    let Some(frame) = walk.frame else {
+    let ended = walk.run()?;
+    let Some(mut frame) = walk.frame else {
         return Err(Reject::corrupt("there is no picture between the start and the end marker"));
     };
+    let pixels = match walk.painter {
+        Some(painter) => painter.pixels,
+        None => {
+            frame.finish();
+            let mut painter = Painter::new(&frame, walk.colour);
+            painter.paint(&frame.components, frame.height);
+            painter.pixels
+        }
+    };
     let (width, height) = (frame.width as u32, frame.height as u32);
-    Ok(Found { width, height, metadata: walk.metadata, end, gaps: walk.gaps })
+    Ok(Found { width, height, pixels, metadata: walk.metadata, ended })
 }
 
 /// Drops zeros at the end, which are valid codes.
@@ -66,24 +79,28 @@ struct Walk<'a, 'o> {
     interval: usize,
     scans: usize,
     metadata: Metadata<'a>,
-    gaps: Vec<Range<usize>>,
+    /// Whether there is a head of JFIF.
+    jfif: bool,
+    /// What Adobe's segment says of colours.
+    adobe: Option<u8>,
+    /// What the components mean, known when the first scan begins.
+    colour: Colour,
+    /// What makes pixels on the way, if one scan has all there is to know.
+    painter: Option<Painter>,
 }
 
 impl<'a> Walk<'a, '_> {
-    /// Goes from marker to marker. Returns the byte behind the end marker, if that is there.
-    fn run(&mut self) -> Result<Option<usize>, Reject> {
+    /// Goes from marker to marker. Returns whether there is an end marker.
+    fn run(&mut self) -> Result<bool, Reject> {
         let mut at = 2;
         while let Some(marker_at) = next_marker(self.bytes, at) {
             let marker = self.bytes[marker_at + 1];
-            let stray = matches!(marker, 0x01 | 0xd0..=0xd8);
-            if stray || marker_at > at {
-                self.gap(at..marker_at + if stray { 2 } else { 0 });
-            }
             at = marker_at + 2;
             match marker {
-                0xd9 if self.frame.as_ref().is_none_or(Frame::complete) => return Ok(Some(at)),
+                0xd9 if self.frame.as_ref().is_none_or(Frame::complete) => return Ok(true),
                 0xd9 => return Err(Reject::truncated("the end marker comes before the last scan")),
-                _ if stray => {}
+                // Without a body, and without meaning between segments.
+                0x01 | 0xd0..=0xd8 => {}
                 _ => {
                     let Some(body) = segment(self.bytes, at)? else { break };
                     at += 2 + body.len();
@@ -92,21 +109,13 @@ impl<'a> Walk<'a, '_> {
             }
         }
         match &self.frame {
-            Some(frame) if frame.complete() => Ok(None),
+            Some(frame) if frame.complete() => Ok(false),
             Some(_) => {
                 Err(Reject::truncated(format!("the file ends at byte {}, in the picture", self.bytes.len())))
             }
             None => {
                 Err(Reject::truncated(format!("the file ends at byte {}, in its header", self.bytes.len())))
             }
-        }
-    }
-
-    /// Takes note of bytes that belong to no segment.
-    fn gap(&mut self, gap: Range<usize>) {
-        match self.gaps.last_mut() {
-            Some(last) if last.end == gap.start => last.end = gap.end,
-            _ => self.gaps.push(gap),
         }
     }
 
@@ -117,13 +126,16 @@ impl<'a> Walk<'a, '_> {
                 return Err(Reject::corrupt("there are two frame headers"));
             }
             0xc0..=0xc2 => self.frame = Some(Frame::read(marker == 0xc2, body, self.opts)?),
-            0xc4 => self.huffman_tables(body)?,
+            0xc4 => self.tables.read_huffman(body)?,
             0xc3 | 0xc5..=0xc7 | 0xc9..=0xcf | 0xf7 => return Err(not_read(marker)),
             0xda => return self.scan(body, at),
             0xdd => match body {
                 [a, b] => self.interval = usize::from(u16::from_be_bytes([*a, *b])),
                 _ => return Err(Reject::corrupt("the restart interval has a wrong length")),
             },
+            0xdb => self.tables.read_factors(body)?,
+            0xe0 => self.jfif |= body.len() >= 14 && body.starts_with(b"JFIF\0"),
+            0xee if body.starts_with(b"Adobe") => self.adobe = body.get(11).copied().or(self.adobe),
             0xe1 => {
                 let Metadata { exif, xmp } = &mut self.metadata;
                 *exif = exif.or(body.strip_prefix(EXIF_HEAD));
@@ -132,24 +144,6 @@ impl<'a> Walk<'a, '_> {
             _ => {}
         }
         Ok(at)
-    }
-
-    fn huffman_tables(&mut self, mut body: &[u8]) -> Result<(), Reject> {
-        let bad = || Reject::corrupt("a Huffman table is damaged");
-        while let Some((class, rest)) = body.split_first() {
-            let (counts, rest) = rest.split_first_chunk::<16>().ok_or_else(bad)?;
-            let total = counts.iter().map(|c| usize::from(*c)).sum();
-            let symbols = rest.get(..total).ok_or_else(bad)?;
-            let (tables, class_of) = match class >> 4 {
-                0 => (&mut self.tables.dc, Class::Dc),
-                1 => (&mut self.tables.ac, Class::Ac),
-                _ => return Err(bad()),
-            };
-            *tables.get_mut(usize::from(class & 15)).ok_or_else(bad)? =
-                Some(Table::new(class_of, counts, symbols).ok_or_else(bad)?);
-            body = &rest[total..];
-        }
-        Ok(())
     }
 
     fn scan(&mut self, body: &[u8], at: usize) -> Result<usize, Reject> {
@@ -167,7 +161,21 @@ impl<'a> Walk<'a, '_> {
             )));
         }
         let header = scan_header(body, frame)?;
-        let end = read_scan(self.bytes, at, &header, frame, &self.tables, self.interval)
+        for part in &header.parts {
+            let c = &mut frame.components[part.component];
+            let missing = || Reject::corrupt(format!("quantisation table {} is missing", c.table));
+            c.factors = Some(c.factors.or(self.tables.factors[c.table]).ok_or_else(missing)?);
+        }
+        let mut painter = None;
+        if self.scans == 1 {
+            let one = !frame.progressive && header.parts.len() == frame.components.len();
+            frame.allocate(!one);
+            self.colour = Colour::of(&frame.components, self.jfif, self.adobe);
+            if one {
+                painter = Some(self.painter.insert(Painter::new(frame, self.colour)));
+            }
+        }
+        let end = read_scan(self.bytes, at, &header, frame, &self.tables, self.interval, painter)
             .map_err(|broken| broken_off(self.bytes, &broken, frame.height))?;
         for part in &header.parts {
             frame.components[part.component].sent[header.band.0..=header.band.1].fill(header.low);
@@ -195,38 +203,6 @@ fn not_read(marker: u8) -> Reject {
         _ => "hierarchical",
     };
     Reject::unsupported(format!("{kind} JPEG (marker ff{marker:02x}) is not read: convert it to usual JPEG"))
-}
-
-fn scan_header(body: &[u8], frame: &Frame) -> Result<Header, Reject> {
-    let bad = |what: &str| Reject::corrupt(format!("a scan header is damaged: {what}"));
-    let (count, rest) = body.split_first().ok_or_else(|| bad("it is empty"))?;
-    let (parts, tail) = rest.split_at_checked(usize::from(*count) * 2).ok_or_else(|| bad("its length"))?;
-    let [first, last, bits] = *tail else { return Err(bad("its length")) };
-    let mut header =
-        Header { parts: Vec::new(), band: (first.into(), last.into()), high: bits >> 4, low: bits & 15 };
-    for pair in parts.chunks_exact(2) {
-        let component =
-            frame.components.iter().position(|c| c.id == pair[0]).ok_or_else(|| bad("its components"))?;
-        let (dc, ac) = (usize::from(pair[1] >> 4), usize::from(pair[1] & 15));
-        if dc > 3 || ac > 3 || header.parts.iter().any(|p| p.component == component) {
-            return Err(bad("its components"));
-        }
-        header.parts.push(Part { component, dc, ac });
-    }
-    if header.parts.is_empty() {
-        return Err(bad("it has no component"));
-    }
-    if !frame.progressive {
-        // Sequential files send everything at once; what stands here is of no consequence.
-        (header.band, header.high, header.low) = ((0, 63), 0, 0);
-    } else if header.band.0 > header.band.1
-        || header.band.1 > 63
-        || (header.band.0 == 0) != (header.band.1 == 0)
-        || (header.band.0 > 0 && header.parts.len() > 1)
-    {
-        return Err(bad("its band of coefficients"));
-    }
-    Ok(header)
 }
 
 /// Says why a scan could not be read to its end.
