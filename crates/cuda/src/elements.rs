@@ -60,6 +60,16 @@ impl std::fmt::Display for ReadName {
     }
 }
 
+/// What is done before the last statements of an epilogue: statements for each neighbour, then once with all of a row's
+/// lanes. Values that go from one to the next are arrays that [`Loop::declared`] declares.
+#[derive(Clone, Debug)]
+pub struct Stage {
+    /// As [`Loop::body`].
+    pub each: String,
+    /// Statements outside of the loop over neighbours.
+    pub row: String,
+}
+
 /// A kernel in the making.
 #[derive(Clone, Debug, Default)]
 pub struct Loop {
@@ -71,6 +81,14 @@ pub struct Loop {
     pub writes: Vec<Access>,
     /// Addresses that only the prologue reads: `q0, q1, ..`, with their types.
     pub extra: Vec<(Arg, DType)>,
+    /// Addresses of f32 that statements of rows write: `o0, o1, ..`.
+    pub row_outs: Vec<Arg>,
+    /// Of an epilogue: what comes before `body`.
+    pub stages: Vec<Stage>,
+    /// Of an epilogue: declarations of what lives longer than a stage; `width` neighbours are `WIDTH`.
+    pub declared: String,
+    /// Of an epilogue: how many sums of columns it adds to, as `columns[sum][v]`.
+    pub columns: usize,
     /// Statements before anything is read.
     pub prologue: String,
     /// Statements that declare every `y`.
@@ -92,16 +110,22 @@ impl Loop {
     /// The kernel. An empty space gives one that does nothing.
     pub fn kernel(mut self) -> KernelCall {
         if !self.coordinates {
-            self.collapse();
+            self.collapse(false);
         }
         self.scalar();
         let width = self.width();
         let threads = self.space.iter().product::<usize>() / width;
         let index = if self.numel_reach() < 1 << 31 { "u32" } else { "u64" };
-        let mut text = pack(width);
+        let mut text = pack(width) + self.precision();
         // Writing to a string cannot fail.
         let _ = self.head(&mut text, threads, index);
-        self.at_index(&mut text, width, index);
+        self.coordinates(&mut text, width, index);
+        text.push_str(&self.prologue);
+        for (i, a) in self.reads.iter().enumerate() {
+            let _ = writeln!(text, "    {} a{i};", self.loaded(a));
+            let _ = self.load(&mut text, "", i, a, width);
+        }
+        let _ = self.lanes(&mut text, width, self.space.len() - 1);
         KernelCall {
             entry: "elements",
             source: text,
@@ -113,10 +137,15 @@ impl Loop {
     }
 
     /// A function of another kernel instead, which is given `width` neighbours of what that computes at a time: its text,
-    /// which defines the kernel's further parameters and arguments, and their addresses. None if some operand does not lie
-    /// so that as many neighbours can be moved at once.
+    /// which defines the kernel's further parameters and arguments, and their addresses. What it reads is loaded by functions
+    /// of their own, so that the kernel can do it long before: `fixed_reads` what is the same in all rows, `epilogue_reads`
+    /// the rest. If there are stages, a row's lanes must call it together. None if some operand does not lie so that as many
+    /// neighbours can be moved at once.
     pub fn epilogue(mut self, width: usize) -> Option<(String, Vec<Arg>)> {
         self.scalar();
+        if !self.coordinates {
+            self.collapse(true);
+        }
         let last = self.space.len() - 1;
         let fits = self.space[last].is_multiple_of(width)
             && self.all_take(width, last)
@@ -125,16 +154,57 @@ impl Loop {
             return None;
         }
         let params = self.params();
+        let mut text = pack(width) + self.precision();
         let names: Vec<&str> = params.iter().filter_map(|p| p.rsplit([' ', '*']).next()).collect();
-        let mut text = pack(width);
         let _ = writeln!(text, "#define EPILOGUE_PARAMS , {}", params.join(", "));
         let _ = writeln!(text, "#define EPILOGUE_ARGS , {}", names.join(", "));
+        let lanes = self.space[last] / width;
+        let _ =
+            writeln!(text, "#define WIDTH {width}\n#define LANES {lanes}\n#define COLUMNS {}", self.columns);
+        let columns = if self.columns > 0 { ", float (&columns)[COLUMNS][WIDTH]" } else { "" };
+        let _ =
+            writeln!(text, "#define EPILOGUE_COLUMNS {}", if self.columns > 0 { ", columns" } else { "" });
+        let fixed = |a: &Access| match &a.place {
+            Place::Strides(s) => (0..last).all(|axis| s[axis] == 0 || self.space[axis] == 1),
+            _ => false,
+        };
+        let read = || self.reads.iter().enumerate().filter(|(_, a)| a.place != Place::Sums);
+        for (ty, name, wanted) in [("Fixed", "fixed_reads", true), ("Reads", "epilogue_reads", false)] {
+            let these: Vec<_> = read().filter(|(_, a)| fixed(a) == wanted).collect();
+            let _ = writeln!(text, "struct {ty} {{");
+            for (i, a) in &these {
+                let _ = writeln!(text, "    {} a{i};", self.loaded(a));
+            }
+            let _ =
+                writeln!(text, "}};\n__device__ __forceinline__ {ty} {name}(const u32 i EPILOGUE_PARAMS) {{");
+            self.coordinates(&mut text, width, "u32");
+            let _ = writeln!(text, "    {ty} to;");
+            for (i, a) in &these {
+                let _ = self.load(&mut text, "to.", *i, a, width);
+            }
+            text.push_str("    return to;\n}\n");
+        }
         let _ = writeln!(
             text,
-            "__device__ __forceinline__ void epilogue(const u32 i, const float (&t)[{width}] EPILOGUE_PARAMS) {{"
+            "__device__ __forceinline__ void epilogue(const u32 i, const float (&t)[WIDTH], const Fixed& fixed, const Reads& \
+             reads{columns} EPILOGUE_PARAMS) {{"
         );
-        self.at_index(&mut text, width, "u32");
+        self.coordinates(&mut text, width, "u32");
+        for (i, a) in read() {
+            let from = if fixed(a) { "fixed" } else { "reads" };
+            let _ = writeln!(text, "    const auto a{i} = {from}.a{i};");
+        }
+        text.push_str(&self.prologue);
+        let _ = self.lanes(&mut text, width, last);
         Some((text, self.args()))
+    }
+
+    /// Tells functions whether what is made of their results is stored in 16 bits.
+    fn precision(&self) -> &'static str {
+        match self.writes.iter().filter(|w| w.dtype.is_float()).all(|w| w.dtype.size() == 2) {
+            true => "constexpr bool HALF_RESULTS = true;\n",
+            false => "constexpr bool HALF_RESULTS = false;\n",
+        }
     }
 
     /// A space of no axes is one of one element.
@@ -152,11 +222,11 @@ impl Loop {
     fn args(&self) -> Vec<Arg> {
         let operands =
             self.reads.iter().chain(&self.writes).filter(|a| a.place != Place::Sums).map(|a| a.arg);
-        operands.chain(self.extra.iter().map(|e| e.0)).collect()
+        operands.chain(self.extra.iter().map(|e| e.0)).chain(self.row_outs.iter().copied()).collect()
     }
 
-    /// What is done for group number `i` of `width` elements, up to the end of the function.
-    fn at_index(&self, c: &mut String, width: usize, index: &str) {
+    /// The coordinates of group number `i` of `width` elements.
+    fn coordinates(&self, c: &mut String, width: usize, index: &str) {
         let last = self.space.len() - 1;
         let mut rest = "i".to_string();
         for axis in (0..self.space.len()).rev() {
@@ -167,8 +237,29 @@ impl Loop {
             let _ = writeln!(c, "    const {index} {name} = {times};");
             rest = format!("({rest} / {n}u)");
         }
-        c.push_str(&self.prologue);
-        let _ = self.lanes(c, width, last);
+    }
+
+    /// The type in which a thread has what it reads of an operand.
+    fn loaded(&self, a: &Access) -> String {
+        let ty = c_type(a.dtype);
+        if self.step(a) == Some(0) { ty.into() } else { format!("Pack<{ty}>") }
+    }
+
+    /// Reads a thread's elements of operand number `i` to `{to}a{i}`.
+    fn load(&self, c: &mut String, to: &str, i: usize, a: &Access, width: usize) -> std::fmt::Result {
+        let (at, step) = self.at(a);
+        let guard = guard(a).map(|g| format!("if ({g}) ")).unwrap_or_default();
+        match step {
+            0 => writeln!(c, "    {to}a{i} = {{}}; {guard}{to}a{i} = r{i}[{at}];"),
+            1 if width > 1 => {
+                let ty = c_type(a.dtype);
+                writeln!(c, "    {to}a{i} = {{}}; {guard}{to}a{i} = *(const Pack<{ty}>*)(r{i} + {at});")
+            }
+            _ => writeln!(
+                c,
+                "    {to}a{i} = {{}};\n    {guard}for (int v = 0; v < {width}; v++) {to}a{i}.e[v] = r{i}[{at} + v * {step}u];"
+            ),
+        }
     }
 
     fn params(&self) -> Vec<String> {
@@ -176,7 +267,8 @@ impl Loop {
         let reads = reads.map(|(i, a)| format!("const {}* r{i}", c_type(a.dtype)));
         let writes = self.writes.iter().enumerate().map(|(i, a)| format!("{}* w{i}", c_type(a.dtype)));
         let extra = self.extra.iter().enumerate().map(|(i, e)| format!("const {}* q{i}", c_type(e.1)));
-        reads.chain(writes).chain(extra).collect()
+        let outs = (0..self.row_outs.len()).map(|i| format!("float* o{i}"));
+        reads.chain(writes).chain(extra).chain(outs).collect()
     }
 
     fn head(&self, c: &mut String, threads: usize, index: &str) -> std::fmt::Result {
@@ -190,26 +282,8 @@ impl Loop {
         writeln!(c, "    if (i >= {threads}u) return;")
     }
 
+    /// What is done with what was read, up to the end of the function.
     fn lanes(&self, c: &mut String, width: usize, last: usize) -> std::fmt::Result {
-        for (i, a) in self.reads.iter().enumerate().filter(|(_, a)| a.place != Place::Sums) {
-            let (at, step) = self.at(a);
-            let guard = guard(a).map(|g| format!("if ({g}) ")).unwrap_or_default();
-            let ty = c_type(a.dtype);
-            match step {
-                0 => writeln!(c, "    {ty} a{i} = {{}}; {guard}a{i} = r{i}[{at}];")?,
-                1 if width > 1 => writeln!(
-                    c,
-                    "    Pack<{ty}> a{i} = {{}}; {guard}a{i} = *(const Pack<{ty}>*)(r{i} + {at});"
-                )?,
-                _ => {
-                    writeln!(c, "    Pack<{ty}> a{i} = {{}};")?;
-                    writeln!(
-                        c,
-                        "    {guard}for (int v = 0; v < {width}; v++) a{i}.e[v] = r{i}[{at} + v * {step}u];"
-                    )?;
-                }
-            }
-        }
         // Two 16-bit floats are one instruction to convert, in both directions.
         let paired = |a: &Access| width > 1 && a.dtype.is_float() && a.dtype.size() == 2;
         for (i, a) in self.writes.iter().enumerate() {
@@ -226,22 +300,32 @@ impl Loop {
             writeln!(c, "        const float2 pair = unpack2<{}>(((const u32*)&a{i})[k]);", c_type(a.dtype))?;
             writeln!(c, "        g{i}[2 * k] = pair.x, g{i}[2 * k + 1] = pair.y;\n    }}")?;
         }
-        writeln!(c, "#pragma unroll\n    for (u32 v = 0; v < {width}u; v++) {{")?;
-        writeln!(c, "        const auto c{last} = first + v;")?;
-        for (i, a) in self.reads.iter().enumerate() {
-            let name = self.name;
-            let element = match self.step(a) {
-                None => "t[v]".into(),
-                Some(0) => format!("a{i}"),
-                Some(_) if paired(a) => format!("g{i}[v]"),
-                Some(_) => format!("a{i}.e[v]"),
-            };
-            match a.dtype.is_float() {
-                true => writeln!(c, "        const float {name}{i} = to_f32({element});")?,
-                false => writeln!(c, "        const u32 {name}{i} = {element};")?,
+        c.push_str(&self.declared);
+        let each = |c: &mut String, statements: &str| -> std::fmt::Result {
+            writeln!(c, "#pragma unroll\n    for (u32 v = 0; v < {width}u; v++) {{")?;
+            writeln!(c, "        const auto c{last} = first + v;")?;
+            for (i, a) in self.reads.iter().enumerate() {
+                let name = self.name;
+                let element = match self.step(a) {
+                    None => "t[v]".into(),
+                    Some(0) => format!("a{i}"),
+                    Some(_) if paired(a) => format!("g{i}[v]"),
+                    Some(_) => format!("a{i}.e[v]"),
+                };
+                match a.dtype.is_float() {
+                    true => writeln!(c, "        const float {name}{i} = to_f32({element});")?,
+                    false => writeln!(c, "        const u32 {name}{i} = {element};")?,
+                }
             }
+            c.push_str(statements);
+            Ok(())
+        };
+        for stage in &self.stages {
+            each(c, &stage.each)?;
+            c.push_str("    }\n");
+            c.push_str(&stage.row);
         }
-        c.push_str(&self.body);
+        each(c, &self.body)?;
         for (i, a) in self.writes.iter().enumerate() {
             match a.dtype.is_float() {
                 true if paired(a) => writeln!(c, "        f{i}[v] = y{i};")?,
@@ -324,20 +408,22 @@ impl Loop {
         })
     }
 
-    /// Joins axes that follow each other without a gap in every operand.
-    fn collapse(&mut self) {
+    /// Joins axes that follow each other without a gap in every operand, perhaps all but the last.
+    fn collapse(&mut self, keep_last: bool) {
+        let found = || self.reads.iter().chain(&self.writes).filter(|a| a.place != Place::Sums);
         let all = |a: &Access| if let Place::Strides(s) = &a.place { Some(s.clone()) } else { None };
-        let Some(mut strides) = self.reads.iter().chain(&self.writes).map(all).collect::<Option<Vec<_>>>()
-        else {
+        let Some(mut strides) = found().map(all).collect::<Option<Vec<_>>>() else {
             return;
         };
         let mut space: Vec<usize> = Vec::new();
         let mut kept: Vec<Vec<usize>> = vec![Vec::new(); strides.len()];
         for (axis, &n) in self.space.iter().enumerate() {
-            if n == 1 {
+            let last = keep_last && axis + 1 == self.space.len();
+            if n == 1 && !last {
                 continue;
             }
-            let joins = !space.is_empty()
+            let joins = !last
+                && !space.is_empty()
                 && kept
                     .iter()
                     .zip(&strides)
@@ -357,7 +443,8 @@ impl Loop {
         }
         strides = kept;
         self.space = space;
-        for (access, strides) in self.reads.iter_mut().chain(&mut self.writes).zip(strides) {
+        let found = self.reads.iter_mut().chain(&mut self.writes).filter(|a| a.place != Place::Sums);
+        for (access, strides) in found.zip(strides) {
             access.place = Place::Strides(strides);
         }
     }

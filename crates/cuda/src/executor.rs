@@ -171,7 +171,12 @@ impl CudaExecutor {
             Scratch { arena: empty()?, work: empty()?, work_bytes: 0, generation: 0, loaded: 0, ran: 0 };
         let products = DeviceBuffer::new(&context, WORKSPACE * BRANCHES).map_err(told)?;
         let aside = Stream::new(&context).map_err(told)?;
-        let machine = Machine { processors: info.processors, shared: info.shared, tf32: options.tf32 };
+        let machine = Machine {
+            processors: info.processors,
+            shared: info.shared,
+            tf32: options.tf32,
+            wgmma: info.capability == (9, 0),
+        };
         let target = CudaTarget::new(machine);
         let (modules, blas) = (Mutex::default(), OnceLock::new());
         let scratch = Mutex::new(scratch);

@@ -45,12 +45,14 @@ pub struct Machine {
     pub shared: usize,
     /// Products of f32 may round their operands to TF32.
     pub tf32: bool,
+    /// There are the matrix instructions of compute capability 9.0.
+    pub wgmma: bool,
 }
 
 impl Machine {
     /// A GPU with this many multiprocessors and the shared memory that every supported GPU has.
     pub const fn new(processors: usize) -> Self {
-        Self { processors, shared: 99 * 1024, tf32: false }
+        Self { processors, shared: 99 * 1024, tf32: false, wgmma: false }
     }
 }
 

@@ -84,8 +84,14 @@ __device__ __forceinline__ float recip_quick(float x) {
 
 // exp(-x^2 / 2), the density of the normal distribution times sqrt(2 pi).
 __device__ __forceinline__ float normal_bell(float x) { return exp2_quick(x * x * -0.72134752f); }
-// The distribution itself, from `bell` = normal_bell(x): absolute error 1.5e-7 (Abramowitz and Stegun 1964, 7.1.26).
-__device__ __forceinline__ float normal_cdf(float x, float bell) {
+// The distribution itself, from `bell` = normal_bell(x). For results of 32 bits: absolute error 1.5e-7 (Abramowitz and Stegun
+// 1964, 7.1.26). For results that are stored in 16 bits: 7e-6, as 1 / (1 + 2^(-x p(x^2))) with p fitted to the logit.
+template <bool HALF> __device__ __forceinline__ float normal_cdf(float x, float bell) {
+    if (HALF) {
+        float s = fminf(x * x, 20.0f);
+        float p = fmaf(s, fmaf(s, fmaf(s, -3.9692158e-05f, -5.5951067e-04f), 0.105448408f), 2.30202379f);
+        return recip_quick(1.0f + exp2_quick(-x * p));
+    }
     float t = recip_quick(fmaf(0.23164189f, fabsf(x), 1.0f));
     float p = fmaf(t, fmaf(t, fmaf(t, fmaf(t, 1.061405429f, -1.453152027f), 1.421413741f), -0.284496736f), 0.254829592f);
     float tail = 0.5f * bell * t * p;
@@ -150,6 +156,14 @@ template <int WIDTH = 32> __device__ __forceinline__ float warp_sum(float x) {
 template <int WIDTH = 32> __device__ __forceinline__ float warp_max(float x) {
 #pragma unroll
     for (int d = WIDTH / 2; d > 0; d /= 2) x = fmaxf(x, __shfl_xor_sync(FULL_WARP, x, d));
+    return x;
+}
+
+// A sum over LANES lanes side by side, a power of two, that are all here; others need not be.
+template <int LANES> __device__ __forceinline__ float row_sum(float x) {
+    const u32 mask = LANES == 32 ? FULL_WARP : ((1u << LANES % 32) - 1) << (threadIdx.x % 32 / LANES * LANES);
+#pragma unroll
+    for (int d = LANES / 2; d > 0; d /= 2) x += __shfl_xor_sync(mask, x, d);
     return x;
 }
 

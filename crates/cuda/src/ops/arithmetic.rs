@@ -25,10 +25,10 @@ pub fn statements(op: &Op, inputs: usize) -> Option<String> {
         Op::Exp(_) => one("expf(x0)"),
         Op::Cos(_) => one("cosf(x0)"),
         Op::Cast(_) => one("float(x0)"),
-        Op::Gelu(_) => one("x0 * normal_cdf(x0, normal_bell(x0))"),
+        Op::Gelu(_) => one("x0 * normal_cdf<HALF_RESULTS>(x0, normal_bell(x0))"),
         Op::GeluGrad(_) => Some(
             "        const float bell = normal_bell(x0);\n        \
-             const float y0 = x1 * (normal_cdf(x0, bell) + x0 * 0.39894228f * bell);\n"
+             const float y0 = x1 * (normal_cdf<HALF_RESULTS>(x0, bell) + x0 * 0.39894228f * bell);\n"
                 .into(),
         ),
         Op::GeluTanh(_) => one("0.5f * x0 * (1.0f + tanhf(0.79788456f * (x0 + 0.044715f * x0 * x0 * x0)))"),

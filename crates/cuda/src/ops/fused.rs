@@ -1,5 +1,8 @@
 //! `fused` ops: one pass over memory for everything that is element by element, whatever lies between staying in
-//! registers, in f32; by itself, or as the epilogue of the one product that it may hold.
+//! registers, in f32; by itself, or as the epilogue of the one product, or gradient of a norm, that it may hold. Behind those
+//! there may also be sums of columns, and behind a product whose rows a tile holds whole, norms and their gradients.
+
+mod rows;
 
 use super::gemm::Product;
 use super::{arithmetic, dropout, row_norm};
@@ -20,26 +23,33 @@ pub fn lower(op: &Fused, cx: &Lowering) -> Option<Lowered> {
         inputs,
         core: None,
         names: HashMap::new(),
+        sums: Vec::new(),
+        rows: Vec::new(),
+        arrays: body.nodes().iter().any(|n| matches!(n.op, Op::MatMul(_)))
+            && body.nodes().iter().any(rows::is_norm),
         one: Loop { name: ReadName::E, ..Loop::default() },
     };
     made.one.space = made.space()?;
     for node in body.nodes() {
         made.node(node)?;
     }
-    let sums: Vec<Value> = if let Some(Core::Norm(_, sums)) = &made.core { sums.clone() } else { vec![] };
-    let mut places = vec![None; sums.len()];
+    let mut places = vec![None; made.sums.len()];
     for (i, (_, v)) in body.outputs().iter().enumerate() {
-        match sums.iter().position(|s| s == v) {
-            Some(sum) => places[sum] = Some((Arg::Out(i, 0), &cx.outs[i])),
+        let out = (Arg::Out(i, 0), &cx.outs[i]);
+        match made.sums.iter().position(|s| s == v) {
+            Some(sum) if out.1.dtype == DType::F32 && out.1.view.is_contiguous() => places[sum] = Some(out.0),
+            Some(_) => return None,
+            None if made.row_out(*v, out)? => {}
             None => made.write(i, *v)?,
         }
     }
-    let processors = cx.machine.processors;
+    let places = places.into_iter().collect::<Option<Vec<_>>>()?;
+    let machine = cx.machine;
     match made.core {
-        Some(Core::Product(product)) => product.lower(made.one, processors),
-        Some(Core::Norm(inputs, _)) => {
+        Some(Core::Product(product)) => product.lower(made.one, &places, machine),
+        Some(Core::Norm(inputs)) => {
             let ins: Vec<_> = inputs.iter().map(|&i| (Arg::In(i, 0), &cx.ins[i])).collect();
-            row_norm::backward(&ins, &places.into_iter().collect::<Option<Vec<_>>>()?, made.one, processors)
+            row_norm::backward(&ins, &places, made.one, machine.processors)
         }
         None => Some(Lowered::kernel(made.one.kernel())),
     }
@@ -48,8 +58,8 @@ pub fn lower(op: &Fused, cx: &Lowering) -> Option<Lowered> {
 /// An op that is more than element by element.
 enum Core {
     Product(Product),
-    /// The gradient of a norm: its inputs, and its results but dx.
-    Norm(Vec<usize>, Vec<Value>),
+    /// The gradient of a norm: its inputs.
+    Norm(Vec<usize>),
 }
 
 /// A kernel in the making.
@@ -62,6 +72,12 @@ struct Made<'a> {
     core: Option<Core>,
     /// Variables that hold values.
     names: HashMap<Value, String>,
+    /// Values that are sums of columns: first those of a norm's gradient that is the core.
+    sums: Vec<Value>,
+    /// Values of which each row has one element: a norm's mean and reciprocal deviation.
+    rows: Vec<Value>,
+    /// Variables are arrays of all neighbours that a thread has.
+    arrays: bool,
     one: Loop,
 }
 
@@ -69,7 +85,7 @@ impl Made<'_> {
     /// The space of all elements: that of the dropout, if there is one, else of the product or the first result.
     fn space(&self) -> Option<Vec<usize>> {
         let drops = self.body.nodes().iter().find(|n| matches!(n.op, Op::DropoutOp(_)));
-        let core = |n: &&Node| matches!(n.op, Op::MatMul(_) | Op::LayerNormGrad(_) | Op::RmsNormGrad(_));
+        let core = |n: &&Node| matches!(n.op, Op::MatMul(_)) || rows::is_norm_gradient(n);
         let product = self.body.nodes().iter().find(core);
         match (drops, product) {
             (Some(node), _) => Some(dropout::space(&self.body.shape(node.outputs[0]))),
@@ -117,7 +133,13 @@ impl Made<'_> {
                 self.declare(node, &text, &[x])
             }
             Op::MatMul(op) => self.product(op, node),
-            Op::LayerNormGrad(_) | Op::RmsNormGrad(_) => self.norm(node),
+            Op::LayerNorm(op) => self.norm(node, op.eps),
+            Op::RmsNorm(op) => self.norm(node, op.eps),
+            Op::LayerNormGrad(_) | Op::RmsNormGrad(_) => match self.core {
+                Some(_) => self.norm_gradient(node),
+                None => self.norm_core(node),
+            },
+            Op::ReduceSum(op) => self.column_sum(op, node),
             op if node.outputs.iter().all(full) => {
                 let text = arithmetic::statements(op, node.inputs.len()).filter(|t| !t.contains("c_last"))?;
                 let shape = self.body.ty(node.outputs[0]).shape.clone();
@@ -159,39 +181,38 @@ impl Made<'_> {
         format!("e{}", self.one.reads.len() - 1)
     }
 
-    /// The gradient of a norm: dx goes on from here, the sums of the others are made as always.
-    fn norm(&mut self, node: &Node) -> Option<()> {
-        let inputs = node.inputs.iter().map(|v| self.inputs.get(v).copied()).collect::<Option<Vec<_>>>()?;
-        let dense = |&i: &usize| self.cx.ins[i].view.is_contiguous();
-        let full = self.body.ty(node.outputs[0]).shape.numel() == self.numel();
-        let core = Core::Norm(inputs.clone(), node.outputs[1..].to_vec());
-        if !full || !inputs.iter().all(dense) || self.core.replace(core).is_some() {
-            return None;
-        }
-        let sums = self.sums();
-        let one = Node { outputs: vec![node.outputs[0]], ..node.clone() };
-        self.declare(&one, "        const float y0 = x0;\n", &[sums])
-    }
-
     /// Statements as a block of their own, whose results become variables.
     fn declare(&mut self, node: &Node, text: &str, inputs: &[String]) -> Option<()> {
-        let ty = |v: &Value| if self.body.ty(*v).dtype.is_float() { "float" } else { "u32" };
-        let mut code = String::new();
-        for v in &node.outputs {
-            code.push_str(&format!("        {} t{};\n", ty(v), v.index()));
-        }
-        code.push_str("        {\n");
+        let names: Vec<String> = node.outputs.iter().map(|v| self.variable(*v)).collect();
+        self.one.body.push_str("        {\n");
         for (i, name) in inputs.iter().enumerate() {
-            code.push_str(&format!("        const auto x{i} = {name};\n"));
+            self.one.body.push_str(&format!("        const auto x{i} = {name};\n"));
         }
-        code.push_str(text);
-        for (i, v) in node.outputs.iter().enumerate() {
-            code.push_str(&format!("        t{} = y{i};\n", v.index()));
-            self.names.insert(*v, format!("t{}", v.index()));
+        self.one.body.push_str(text);
+        for (i, name) in names.iter().enumerate() {
+            self.one.body.push_str(&format!("        {name} = y{i};\n"));
         }
-        code.push_str("        }\n");
-        self.one.body.push_str(&code);
+        self.one.body.push_str("        }\n");
         Some(())
+    }
+
+    /// Declares the variable of a value.
+    fn variable(&mut self, v: Value) -> String {
+        let ty = if self.body.ty(v).dtype.is_float() { "float" } else { "u32" };
+        let name = self.array(ty, &format!("t{}", v.index()));
+        self.names.insert(v, name.clone());
+        name
+    }
+
+    /// Declares a variable, one for each neighbour, and says how it is written.
+    fn array(&mut self, ty: &str, name: &str) -> String {
+        if self.arrays {
+            self.one.declared.push_str(&format!("    {ty} {name}[WIDTH];\n"));
+            format!("{name}[v]")
+        } else {
+            self.one.body.push_str(&format!("        {ty} {name};\n"));
+            name.into()
+        }
     }
 
     /// The variable of a value, broadcast to `shape`, which has as many elements as the space.

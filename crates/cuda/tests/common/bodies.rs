@@ -2,7 +2,9 @@
 
 use ocelli_ir::dropout::Dropout;
 use ocelli_ir::op::{Fill, Sample};
-use ocelli_ir::ops::{Add, DropoutOp, Fused, Gelu, GeluGrad, LayerNormGrad, MatMul};
+use ocelli_ir::ops::{
+    Add, DropoutOp, Fused, Gelu, GeluGrad, LayerNorm, LayerNormGrad, MatMul, ReduceSum, RmsNormGrad,
+};
 use ocelli_ir::{DType, Graph, GraphError, TensorType, Value};
 
 /// A body with what fills its inputs.
@@ -53,9 +55,15 @@ impl Body {
 pub fn bodies(half: DType) -> Vec<Sample> {
     let new = || Body { g: Graph::new(), fills: vec![], half };
     let mut all = Vec::new();
-    for [m, n, k] in
-        [[8, 8, 8], [37, 96, 24], [4312, 120, 576], [257, 64, 40], [300, 128, 128], [4300, 128, 512]]
-    {
+    for [m, n, k] in [
+        [8, 8, 8],
+        [37, 96, 24],
+        [4312, 120, 576],
+        [257, 64, 40],
+        [300, 128, 128],
+        [4300, 128, 512],
+        [4300, 320, 136],
+    ] {
         for turned in [[false, true], [false, false], [true, false]] {
             if turned[0] && m % 8 != 0 {
                 continue;
@@ -69,40 +77,113 @@ pub fn bodies(half: DType) -> Vec<Sample> {
         let dh = b.product([m, n, k], [false, false, false]);
         let h = b.half(&[m, n]);
         let dx = b.node(GeluGrad, &[h, dh]).unwrap();
-        all.push(b.sample(&[dx]));
+        let sum =
+            b.g.typed(ReduceSum { axes: vec![0] }.into(), &[dx], vec![TensorType::f32([1, n])]).unwrap();
+        all.push(b.sample(&[dx, sum[0]]));
     }
-    // Three samples, whose rows no tile holds together; the residual stream in 32 bits.
-    let (batch, t, n, k) = (3, 43, 128, 96);
-    let mut b = new();
-    let h = b.product([batch * t, n, k], [false, true, true]);
-    let rows = b.g.reshape(h, [batch, t, n]).unwrap();
-    let keys = [b.input(DType::U32, &[2], Fill::Below(1 << 20)), b.input(DType::U32, &[], Fill::Below(99))];
-    let samples = b.input(DType::U32, &[batch], Fill::Below(1 << 20));
-    let dropout = Dropout { threshold: 20_000, site: 0x0123_4567_89ab_cdef };
-    let kept = b.node(DropoutOp { dropout }, &[rows, keys[0], keys[1], samples]).unwrap();
-    let x = b.half(&[batch, t, n]);
-    let sum = b.node(Add, &[x, kept]).unwrap();
-    all.push(b.sample(&[sum]));
-    all.extend([128, 96, 40, 512].map(|width| norm(new(), width)));
+    for (width, inner) in [(128, 96), (64, 248), (16, 40), (96, 72)] {
+        all.push(residual(new(), width, inner));
+        // Norms only where a tile holds whole rows.
+        if width != 96 {
+            all.push(norm_behind(new(), width, inner));
+            all.extend([true, false].map(|centred| norm_gradient_behind(new(), width, inner, centred)));
+        }
+    }
+    all.extend([128, 96, 40, 512].map(|width| norm_gradient(new(), width)));
     all
 }
 
-/// The gradient of a norm whose dx is added to another gradient and then dropped in part; both are results.
-fn norm(mut b: Body, width: usize) -> Sample {
-    let (batch, t) = (3, 43);
-    let x = b.half(&[batch, t, width]);
-    let gamma = b.input(DType::F32, &[width], Fill::Normal);
-    let [mean, rstd] = [0, 1].map(|_| b.input(DType::F32, &[batch * t], Fill::Range(0.5, 1.0)));
-    let dy = b.half(&[batch, t, width]);
-    let half = b.half;
-    let types =
-        [TensorType::new(half, [batch, t, width]), TensorType::f32([width]), TensorType::f32([width])];
-    let grads = b.g.typed(LayerNormGrad.into(), &[x, gamma, mean, rstd, dy], types.into()).unwrap();
-    let other = b.half(&[batch, t, width]);
+/// Three samples, whose rows no tile holds together.
+const BATCH: usize = 3;
+const LENGTH: usize = 43;
+const ROWS: usize = BATCH * LENGTH;
+
+impl Body {
+    fn ints(&mut self, shape: &[usize], below: u32) -> Value {
+        self.input(DType::U32, shape, Fill::Below(below))
+    }
+
+    fn dropped(&mut self, x: Value) -> Value {
+        let keys = [self.ints(&[2], 1 << 20), self.ints(&[], 99), self.ints(&[BATCH], 1 << 20)];
+        let dropout = Dropout { threshold: 20_000, site: 0x0123_4567_89ab_cdef };
+        self.node(DropoutOp { dropout }, &[x, keys[0], keys[1], keys[2]]).unwrap()
+    }
+
+    fn vector(&mut self, width: usize) -> Value {
+        self.input(DType::F32, &[width], Fill::Normal)
+    }
+
+    /// A product seen as the rows of samples.
+    fn rows(&mut self, width: usize, inner: usize, turned: bool) -> Value {
+        let h = self.product([ROWS, width, inner], [false, turned, turned]);
+        self.g.reshape(h, [BATCH, LENGTH, width]).unwrap()
+    }
+
+    /// The gradient of a norm, with a mean or without: dx and the gradients of scale and shift.
+    fn norm_gradient(&mut self, x: Value, dy: Value, centred: bool) -> Vec<Value> {
+        let width = self.g.ty(x).shape[2];
+        let gamma = self.vector(width);
+        let statistics: Vec<Value> = (0..1 + usize::from(centred))
+            .map(|_| self.input(DType::F32, &[ROWS], Fill::Range(0.5, 1.0)))
+            .collect();
+        let inputs = [&[x, gamma], &statistics[..], &[dy]].concat();
+        let like = TensorType::new(self.half, [BATCH, LENGTH, width]);
+        let sums = vec![TensorType::f32([width]); statistics.len()];
+        let op: ocelli_ir::Op = if centred { LayerNormGrad.into() } else { RmsNormGrad.into() };
+        self.g.typed(op, &inputs, [vec![like], sums].concat()).unwrap()
+    }
+
+    /// The sum of all rows: the gradient of a bias.
+    fn bias_gradient(&mut self, x: Value) -> Value {
+        let width = self.g.ty(x).shape[2];
+        let ty = TensorType::f32([1, 1, width]);
+        self.g.typed(ReduceSum { axes: vec![0, 1] }.into(), &[x], vec![ty]).unwrap()[0]
+    }
+}
+
+/// `x + dropout(a b)`.
+fn residual(mut b: Body, width: usize, inner: usize) -> Sample {
+    let rows = b.rows(width, inner, true);
+    let kept = b.dropped(rows);
+    let x = b.half(&[BATCH, LENGTH, width]);
+    let sum = b.node(Add, &[x, kept]).unwrap();
+    b.sample(&[sum])
+}
+
+/// `y = x + a b` and its norm, of which all is given out.
+fn norm_behind(mut b: Body, width: usize, inner: usize) -> Sample {
+    let rows = b.rows(width, inner, true);
+    let x = b.half(&[BATCH, LENGTH, width]);
+    let sum = b.node(Add, &[x, rows]).unwrap();
+    let (gamma, beta) = (b.vector(width), b.vector(width));
+    let types = vec![
+        TensorType::new(b.half, [BATCH, LENGTH, width]),
+        TensorType::f32([ROWS]),
+        TensorType::f32([ROWS]),
+    ];
+    let normed = b.g.typed(LayerNorm { eps: 1e-5 }.into(), &[sum, gamma, beta], types).unwrap();
+    b.sample(&[&[sum], &normed[..]].concat())
+}
+
+/// The gradient of a norm whose dy is a product and a residual; dx is dropped in part, and summed for a bias.
+fn norm_gradient_behind(mut b: Body, width: usize, inner: usize, centred: bool) -> Sample {
+    let rows = b.rows(width, inner, false);
+    let other = b.half(&[BATCH, LENGTH, width]);
+    let dy = b.node(Add, &[rows, other]).unwrap();
+    let x = b.half(&[BATCH, LENGTH, width]);
+    let grads = b.norm_gradient(x, dy, centred);
+    let kept = b.dropped(grads[0]);
+    let bias = b.bias_gradient(kept);
+    b.sample(&[&grads[..], &[kept, bias]].concat())
+}
+
+/// The gradient of a norm whose dx is added to another gradient and then dropped in part; both are results, and a bias's.
+fn norm_gradient(mut b: Body, width: usize) -> Sample {
+    let [x, dy] = [0, 1].map(|_| b.half(&[BATCH, LENGTH, width]));
+    let grads = b.norm_gradient(x, dy, true);
+    let other = b.half(&[BATCH, LENGTH, width]);
     let sum = b.node(Add, &[grads[0], other]).unwrap();
-    let keys = [b.input(DType::U32, &[2], Fill::Below(1 << 20)), b.input(DType::U32, &[], Fill::Below(99))];
-    let samples = b.input(DType::U32, &[batch], Fill::Below(1 << 20));
-    let dropout = Dropout { threshold: 20_000, site: 0x0123_4567_89ab_cdef };
-    let kept = b.node(DropoutOp { dropout }, &[sum, keys[0], keys[1], samples]).unwrap();
-    b.sample(&[sum, grads[1], grads[2], kept])
+    let kept = b.dropped(sum);
+    let bias = b.bias_gradient(kept);
+    b.sample(&[sum, grads[1], grads[2], kept, bias])
 }

@@ -17,12 +17,12 @@ impl Device {
     pub fn target(self, c: &Config) -> Box<dyn Target> {
         let tf32 = c.trainer.tf32;
         // Multiprocessors, and the most shared memory of a block by the CUDA C++ Programming Guide.
-        let (processors, shared) = match self {
+        let (processors, shared, wgmma) = match self {
             Self::This => return Box::new(CpuTarget),
-            Self::A100 => (108, 163 * 1024),
-            Self::H100 | Self::H200 => (132, 227 * 1024),
+            Self::A100 => (108, 163 * 1024, false),
+            Self::H100 | Self::H200 => (132, 227 * 1024, true),
         };
-        Box::new(CudaTarget::new(Machine { processors, shared, tf32 }))
+        Box::new(CudaTarget::new(Machine { processors, shared, tf32, wgmma }))
     }
 }
 

@@ -1,22 +1,24 @@
 //! Products of our own, whose results go through an epilogue before they are stored: what the library cannot add, such as
 //! an exact GELU, dropout by coordinates, a residual.
 
-use super::matmul;
+use super::{column_sum, matmul};
 use crate::elements::Loop;
-use crate::lower::{Arg, Call, Defines, KernelCall, Lowered, Matrix, Tensor, c_type};
-use ocelli_ir::View;
+use crate::lower::{Arg, Call, Defines, KernelCall, Lowered, Machine, Matrix, Tensor, c_type};
 use ocelli_ir::ops::{Extents, MatMul};
+use ocelli_ir::{DType, View};
 
 /// Results that the epilogue is given at once.
 const NEIGHBOURS: usize = 8;
-/// Widest result that is faster here than in the library with separate passes behind it (docs/log.md).
+/// Most products for each element moved, `n k / (n + k)`, up to which they hide behind memory (likewise).
+const DENSEST: usize = 256;
+/// Elements along the inner extent that a step takes.
+const BK: usize = 64;
+/// Widest result that `mma.sync` makes faster than the library with separate passes behind it (docs/log.md).
 const WIDEST: usize = 128;
 /// Rows of a tile.
 const BM: usize = 64;
-/// Columns of a tile.
+/// Columns of a tile at most.
 const BN: usize = 128;
-/// Elements along the inner extent that a step takes.
-const BK: usize = 64;
 
 /// A product with its operands.
 #[derive(Clone, Debug)]
@@ -48,20 +50,24 @@ impl Product {
         self.e.m * self.e.n
     }
 
-    /// The kernel, with an epilogue over the result's elements; none if the library and kernels behind it do better.
-    pub fn lower(&self, epilogue: Loop, processors: usize) -> Option<Lowered> {
+    /// How many lanes have a row of the result in the epilogue, if they have all of it.
+    pub fn whole_rows(&self) -> Option<usize> {
+        let n = self.e.n;
+        (n.is_power_of_two() && (2 * NEIGHBOURS..=BN).contains(&n)).then_some(n / NEIGHBOURS)
+    }
+
+    /// The kernel, with an epilogue over the result's elements, and where the sums of columns go that the epilogue adds to;
+    /// none if the library and kernels behind it do better.
+    pub fn lower(&self, epilogue: Loop, columns: &[Arg], machine: Machine) -> Option<Lowered> {
         let e = self.e;
-        let blocks = e.m.div_ceil(BM) * e.n.div_ceil(BN);
-        // Large products are the library's, which has the instructions of each GPU's generation; a few blocks with a long way
-        // to go would leave the device idle.
-        if e.n > WIDEST || (blocks < processors / 2 && e.k > 4 * BK) {
-            return None;
-        }
-        // A long inner extent is hidden by steps in flight, a short one by warps.
-        let (stages, warps_m, warps_n) = if e.k > 128 { (4, 2, 2) } else { (3, 2, 4) };
+        let tile = Tile::of(self, machine, !epilogue.stages.is_empty())?;
         let (text, args) = epilogue.epilogue(NEIGHBOURS)?;
+        let mut done = Lowered::default();
+        let blocks = e.m.div_ceil(BM);
+        let parts = done.reserve(blocks * columns.len() * e.n * size_of::<f32>());
         let pitch = |m: &Matrix| m.row.max(m.col);
-        let source = Defines::new()
+        let b_turned = self.b.row != 1;
+        let defines = Defines::new()
             .with("T", c_type(self.a.dtype))
             .with("M", e.m)
             .with("N", e.n)
@@ -69,23 +75,94 @@ impl Product {
             .with("LDA", pitch(&self.a))
             .with("LDB", pitch(&self.b))
             .with("A_TURNED", u8::from(self.a.col != 1))
-            .with("B_TURNED", u8::from(self.b.row != 1))
+            .with("B_TURNED", u8::from(b_turned))
             .with("BM", BM)
-            .with("BN", BN)
+            .with("BN", tile.bn)
             .with("BK", BK)
-            .with("STAGES", stages)
-            .with("WARPS_M", warps_m)
-            .with("WARPS_N", warps_n)
-            .source(&[&text, include_str!("gemm.cu")].concat());
-        let shared = (stages * (BM + BN) * BK * 2).max(BM * (BN + 4) * 4);
-        let call = KernelCall {
+            .with("STAGES", tile.stages)
+            .with("WARPS_M", tile.warps.0)
+            .with("WARPS_N", tile.warps.1)
+            .with("WGMMA", u8::from(tile.wgmma));
+        let multiply = match tile.wgmma {
+            true => {
+                [&wgmma(tile.bn / tile.warps.1, self.a.dtype, b_turned), include_str!("wgmma.cuh")].concat()
+            }
+            false => include_str!("mma.cuh").into(),
+        };
+        let source =
+            defines.source(&[&text, include_str!("tiles.cuh"), &multiply, include_str!("gemm.cu")].concat());
+        let threads = 32 * tile.warps.0 * tile.warps.1;
+        let shared = (tile.stages * (BM + tile.bn) * BK * 2)
+            .max(BM * (tile.bn + 8) * 4)
+            .max(threads * columns.len() * NEIGHBOURS * 4);
+        let sums = (!columns.is_empty()).then_some(parts);
+        done.calls.push(Call::Kernel(KernelCall {
             entry: "gemm",
             source,
-            grid: [e.n.div_ceil(BN) as u32, e.m.div_ceil(BM) as u32, 1],
-            block: 32 * (warps_m * warps_n) as u32,
+            grid: [e.n.div_ceil(tile.bn) as u32, blocks as u32, 1],
+            block: threads as u32,
             shared: shared as u32,
-            args: [vec![self.a.arg, self.b.arg], args].concat(),
-        };
-        Some(Lowered { calls: vec![Call::Kernel(call)], ..Lowered::default() })
+            args: [self.a.arg, self.b.arg].into_iter().chain(sums).chain(args).collect(),
+        }));
+        if !columns.is_empty() {
+            done.calls.push(column_sum::call(parts, blocks, e.n, columns, DType::F32));
+        }
+        Some(done)
     }
+}
+
+/// How a product is shared out.
+struct Tile {
+    bn: usize,
+    stages: usize,
+    /// Warps along rows and columns.
+    warps: (usize, usize),
+    wgmma: bool,
+}
+
+impl Tile {
+    /// None if the library does better.
+    fn of(product: &Product, machine: Machine, whole_rows: bool) -> Option<Self> {
+        let e = product.e;
+        let wgmma = machine.wgmma && product.a.col == 1;
+        // Where there is much to multiply for each element that is moved, the library's schedules are better.
+        if (!wgmma && e.n > WIDEST) || e.n * e.k > DENSEST * (e.n + e.k) {
+            return None;
+        }
+        // A row's lanes must have all of it.
+        let bn = if whole_rows || e.n > 64 { e.n.min(BN) } else { 64 };
+        let bn = if whole_rows { bn } else { bn.next_multiple_of(64) };
+        // A few blocks with a long way to go would leave the device idle.
+        let blocks = e.m.div_ceil(BM) * e.n.div_ceil(bn);
+        if blocks < machine.processors / 2 && e.k > 4 * BK {
+            return None;
+        }
+        let steps = e.k.div_ceil(BK);
+        let (stages, warps, wgmma) = match wgmma {
+            true if bn.is_multiple_of(64) => (steps.min(4), (4, bn / 64), true),
+            // A long inner extent is hidden by steps in flight, a short one by warps.
+            _ if bn == BN && e.k > 128 => (4, (2, 2), false),
+            _ if bn == BN => (3, (2, 4), false),
+            _ => (3, (4, 1), false),
+        };
+        Some(Self { bn, stages, warps, wgmma })
+    }
+}
+
+/// The instruction for 64 rows, `n` columns and 16 along K: a from rows, b from rows or (`turned`) from columns.
+fn wgmma(n: usize, dtype: DType, turned: bool) -> String {
+    let ty = if dtype == DType::F16 { "f16" } else { "bf16" };
+    let count = n / 2;
+    let list = |f: &dyn Fn(usize) -> String| (0..count).map(f).collect::<Vec<_>>().join(", ");
+    format!(
+        "__device__ __forceinline__ void wgmma_16(float (&c)[{}][4], u64 a, u64 b) {{\n    asm volatile(\"{{ .reg .pred \
+         p; setp.ne.b32 p, %{}, 0; wgmma.mma_async.sync.aligned.m64n{n}k16.f32.{ty}.{ty} {{{}}}, %{count}, %{}, p, 1, 1, 0, \
+         {}; }}\"\n        : {}\n        : \"l\"(a), \"l\"(b), \"r\"(1));\n}}\n",
+        n / 8,
+        count + 2,
+        list(&|i| format!("%{i}")),
+        count + 1,
+        u8::from(turned),
+        list(&|i| format!("\"+f\"(c[{}][{}])", i / 4, i % 4)),
+    )
 }

@@ -6,6 +6,7 @@
 use super::column_sum;
 use crate::elements::{Access, Loop, Place};
 use crate::lower::{Arg, Call, Defines, KernelCall, Lowered, Lowering, Tensor, c_float, c_type};
+use ocelli_ir::DType;
 use ocelli_ir::ops::{LayerNorm, RmsNorm};
 
 /// Rows that a block takes at a time, one a warp.
@@ -84,8 +85,10 @@ fn forward(cx: &Lowering, eps: f64, mean: bool) -> Option<Lowered> {
 
 pub fn layer_norm_grad(cx: &Lowering) -> Option<Lowered> {
     let ins: Vec<Operand> = cx.ins.iter().enumerate().map(|(i, t)| (Arg::In(i, 0), t)).collect();
-    let sums: Vec<Operand> = cx.outs[1..].iter().enumerate().map(|(i, t)| (Arg::Out(i + 1, 0), t)).collect();
-    backward(&ins, &sums, stored(&cx.outs[0])?, cx.machine.processors)
+    let f32 = cx.outs[1..].iter().all(|t| t.dtype == DType::F32 && t.view.is_contiguous());
+    let sums: Vec<Arg> = (1..cx.outs.len()).map(|i| Arg::Out(i, 0)).collect();
+    let dx = stored(&cx.outs[0]).filter(|_| f32)?;
+    backward(&ins, &sums, dx, cx.machine.processors)
 }
 
 pub fn rms_norm_grad(cx: &Lowering) -> Option<Lowered> {
@@ -110,12 +113,12 @@ fn stored(dx: &Tensor) -> Option<Loop> {
     })
 }
 
-/// The gradients of a norm: inputs as of the op (with a mean or without), `sums` where those of scale (and shift) go, and
-/// what is done with dx.
-pub fn backward(ins: &[Operand<'_>], sums: &[Operand<'_>], dx: Loop, processors: usize) -> Option<Lowered> {
+/// The gradients of a norm: inputs as of the op (with a mean or without), what is done with dx, and where f32 sums of columns
+/// go: those for scale (and shift), then those that `dx` adds to.
+pub fn backward(ins: &[Operand<'_>], sums: &[Arg], dx: Loop, processors: usize) -> Option<Lowered> {
     let (x, gamma, dy) = (ins[0].1, ins[1].1, ins.last()?.1);
     let rows = Rows::new(x, &[x, gamma, dy])?;
-    let mean = sums.len() == 2;
+    let mean = ins.len() == 5;
     let blocks = rows.blocks().min(2 * processors);
     // The widest that the operands and what is done with dx both take.
     let (pack, (text, args)) = [8, 4, 2, 1]
@@ -125,14 +128,10 @@ pub fn backward(ins: &[Operand<'_>], sums: &[Operand<'_>], dx: Loop, processors:
     let mut done = Lowered::default();
     let part = done.reserve(blocks * sums.len() * rows.cols * size_of::<f32>());
     let defines = Rows { pack, ..rows }.defines().with("TX", c_type(x.dtype)).with("TG", c_type(gamma.dtype));
-    let defines = defines.with("MEAN", u8::from(mean)).with("TDY", c_type(dy.dtype));
+    let defines = defines.with("MEAN", u8::from(mean)).with("TDY", c_type(dy.dtype)).with("SUMS", sums.len());
     let source = defines.source(&[&text, include_str!("backward.cu")].concat());
     let args = ins.iter().map(|i| i.0).chain([part]).chain(args).collect();
     done.calls.push(call("norm_rows_grad", source, blocks, args));
-    done.calls.push(match sums {
-        [(gamma, t), (beta, _)] => column_sum::pair(part, blocks, rows.cols, [*gamma, *beta], t.dtype),
-        [(gamma, t)] => column_sum::call(part, blocks, rows.cols, *gamma, t.dtype),
-        _ => return None,
-    });
+    done.calls.push(column_sum::call(part, blocks, rows.cols, sums, DType::F32));
     Some(done)
 }
