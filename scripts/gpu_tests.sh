@@ -14,6 +14,7 @@ tests=(
     fused
     flash_attention
     golden_cuda
+    bad_steps
 )
 
 pack() {

@@ -7,6 +7,12 @@ use ocelli_train::report::{Counts, Ended, Summary};
 /// What a run did, in a few lines.
 pub fn finished(s: &Summary) -> String {
     let mut lines = odd_rows(&s.counts, " (listed in skipped.jsonl)");
+    if s.bad_steps > 0 {
+        let steps = count(s.bad_steps, "step");
+        lines.push(format!(
+            "skipped {steps}: loss or gradient no finite number (`bad_step` in metrics.jsonl)"
+        ));
+    }
     lines.push(match (s.ended, s.new_steps) {
         (Ended::Interrupted, 0) => "interrupted before the first step: nothing to save".into(),
         (Ended::Interrupted, _) => format!("interrupted and saved: {}", work(s)),
@@ -57,7 +63,16 @@ mod tests {
     fn summary(ended: Ended, new_steps: u64, counts: Counts) -> Summary {
         let samples = new_steps;
         let training = Duration::from_secs(1);
-        Summary { ended, steps: 1 + new_steps, new_steps, samples, training, validation_loss: None, counts }
+        Summary {
+            ended,
+            steps: 1 + new_steps,
+            new_steps,
+            samples,
+            training,
+            bad_steps: 0,
+            validation_loss: None,
+            counts,
+        }
     }
 
     #[test]

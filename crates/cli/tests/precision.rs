@@ -2,7 +2,7 @@
 
 mod support;
 
-use support::{Bench, with};
+use support::{Bench, enlarge, with};
 
 const AMP: [&str; 3] =
     ["trainer_config.use_amp=true", "trainer_config.max_iters=30", "trainer_config.log_interval=10"];
@@ -128,28 +128,4 @@ fn what_is_due_follows_the_steps_taken() {
         assert_eq!(said.len(), if verbose { 20 } else { 0 }, "{said:?}");
         std::fs::remove_dir_all(b.path("runs")).unwrap();
     }
-}
-
-/// Multiplies a tensor of a file.
-fn enlarge(path: &std::path::Path, name: &str, factor: f32) {
-    use safetensors::SafeTensors;
-    use safetensors::tensor::{TensorView, serialize};
-    let bytes = std::fs::read(path).unwrap();
-    let file = SafeTensors::deserialize(&bytes).unwrap();
-    let tensors: Vec<_> = file
-        .iter()
-        .map(|(n, t)| {
-            let by = if n == name { factor } else { 1.0 };
-            let numbers = t.data().chunks_exact(4).map(|c| f32::from_le_bytes(c.try_into().unwrap()) * by);
-            (
-                n.to_string(),
-                t.dtype(),
-                t.shape().to_vec(),
-                numbers.flat_map(f32::to_le_bytes).collect::<Vec<u8>>(),
-            )
-        })
-        .collect();
-    let views = tensors.iter().map(|(n, d, s, data)| (n, TensorView::new(*d, s.clone(), data).unwrap()));
-    let out = serialize(views, None).unwrap();
-    std::fs::write(path, out).unwrap();
 }

@@ -92,6 +92,7 @@ impl Default for TrainerConfig {
             eval_iters: None,
             log_interval: 10,
             log_verbose: false,
+            max_bad_steps: 10,
             seed: 1337,
             device: Device::Auto,
             threads: None,

@@ -218,6 +218,7 @@ pub const KEYS: &[Key] = &[
     int("trainer_config.eval_iters", 1, STEPS, "Batches of a validation; null: the whole split.").or_null(),
     int("trainer_config.log_interval", 1, STEPS, "Steps between lines of the log."),
     flag("trainer_config.log_verbose", "One line per step: [rank R] epoch E, step S, dt: X ms."),
+    int("trainer_config.max_bad_steps", 1, STEPS, "Steps in a row whose loss or gradient is no finite number, which are skipped, after which the run stops."),
     int("trainer_config.seed", 0, u64::MAX, "Seed of weights, data order and dropout."),
     word("trainer_config.device", Device::NAMES, "Where to compute: cpu, cuda (the first NVIDIA GPU that CUDA_VISIBLE_DEVICES leaves), or auto: a GPU if there is one."),
     int("trainer_config.threads", 1, DEPTH, "Threads of the CPU executor; null: one per core.").or_null(),

@@ -180,6 +180,8 @@ pub struct TrainerConfig {
     pub log_interval: u64,
     /// One line per step, as the published recipe prints it.
     pub log_verbose: bool,
+    /// Steps in a row whose loss or gradient is no finite number, after which the run stops.
+    pub max_bad_steps: u64,
     /// Seed of weights, data order and dropout.
     pub seed: u64,
     /// Where programs run.

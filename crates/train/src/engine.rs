@@ -97,9 +97,9 @@ impl StepMetrics {
         can_fall && self.loss_sum.is_finite() && !self.grad_norm.is_finite()
     }
 
-    /// True unless the loss or its gradient is no number any more.
-    pub fn is_finite(&self) -> bool {
-        self.loss_sum.is_finite() && (self.grad_norm.is_finite() || self.overflowed())
+    /// True if the step was taken: loss and gradient are finite, and the batch had weight. The device decided the same.
+    pub fn taken(&self) -> bool {
+        self.loss_sum.is_finite() && self.grad_norm.is_finite() && self.weight > 0.0
     }
 }
 

@@ -74,17 +74,31 @@ pub enum TrainError {
     /// Characters that the vocabulary lacks, found before the first step.
     #[error("{0}")]
     UnknownCharacters(String),
-    /// The loss is no number any more.
+    /// Too many steps in a row were none.
     #[error(
-        "the loss became {loss} at step {step} (gradient norm {norm}); nothing was saved since. {advice}"
+        "the loss became {loss} at step {step} (gradient norm {norm}), {} in a row \
+         (trainer_config.max_bad_steps): these steps were skipped and nothing was saved since. {advice}",
+        count(*times, "time")
     )]
-    Diverged {
-        /// Optimiser step, counted from 1.
+    BadSteps {
+        /// How many.
+        times: u64,
+        /// Optimiser step that was not taken, counted from 1.
         step: u64,
         /// What the loss is.
         loss: f32,
         /// Norm of the gradient.
         norm: f32,
+        /// What to do.
+        advice: String,
+    },
+    /// The validation loss is no number.
+    #[error("the validation loss became {loss} at step {step}. {advice}")]
+    Diverged {
+        /// Optimiser steps taken.
+        step: u64,
+        /// What the loss is.
+        loss: f64,
         /// What to do.
         advice: String,
     },

@@ -265,7 +265,7 @@ fn update(step: &mut Step, state: &mut StateSpec, optimizer: &Optimizer) -> Resu
     let Step { g, slots, loss, weight, updated } = step;
     g.begin(Phase::Update);
     g.enter("optimizer");
-    let applied = optimizer::apply(g, state, slots, optimizer, updated, *weight)?;
+    let applied = optimizer::apply(g, state, slots, optimizer, updated, [*loss, *weight])?;
     record(g, state, slots, [*loss, *weight, applied.norm, applied.lr, applied.loss_scale])?;
     g.leave();
     Ok(())

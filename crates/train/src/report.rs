@@ -82,6 +82,8 @@ pub struct Summary {
     pub samples: u64,
     /// Time spent training in this part, validation and saving left out.
     pub training: Duration,
+    /// Steps of this part that were skipped: loss or gradient was no finite number.
+    pub bad_steps: u64,
     /// The last validation loss.
     pub validation_loss: Option<f64>,
     /// Odd rows.

@@ -2,6 +2,7 @@
 //!
 //! The loop is `Run::go`; each thing that it does beside a step has a file of its own.
 
+mod bad_steps;
 mod clock;
 mod due;
 mod epilogue;
@@ -20,6 +21,7 @@ use crate::engine::{Engine, StepMetrics};
 use crate::error::TrainError;
 use crate::prepare::Prepared;
 use crate::report::{Event, Reporter, Summary};
+use bad_steps::BadSteps;
 use clock::Window;
 use ocelli_config::Config;
 use ocelli_data::sampler::{Position, Sampler};
@@ -68,7 +70,8 @@ struct Run<'a> {
     epoch: u64,
     /// Optimiser steps taken before this part of the run.
     started: u64,
-    /// Optimiser steps taken in the whole run, as far as is known: overflows since the ring was last read are in it.
+    /// Optimiser steps taken in the whole run, as far as is known: skipped ones since the ring was last read are in
+    /// it.
     step: u64,
     /// Batches consumed in the whole run.
     batches: u64,
@@ -84,6 +87,8 @@ struct Run<'a> {
     origin: Option<PathBuf>,
     /// The newest snapshot: its file and the step it was taken at.
     saved: Option<(PathBuf, u64)>,
+    /// The one before, which may have been removed since.
+    saved_before: Option<(PathBuf, u64)>,
     /// When it, or the one that the run went on from, was saved, in milliseconds since 1970.
     saved_unix_ms: u64,
     /// The last validation: its step and loss.
@@ -91,6 +96,7 @@ struct Run<'a> {
     /// Loss and weight of the steps since the last report.
     loss: (f64, f64),
     last: Option<StepMetrics>,
+    bad: BadSteps,
     under: Under,
     window: Window,
     whole: Window,

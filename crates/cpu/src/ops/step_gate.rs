@@ -13,8 +13,8 @@ impl Kernel for StepGate {
     }
 
     fn run(&self, _: &Cx<'_>, _: &mut Buffer, ins: Inputs<'_>, outs: Outputs<'_>) {
-        let [norm, weight]: [f32; 2] = [ins.scalar(0), ins.scalar(1)];
+        let [norm, weight, loss] = [0, 1, 2].map(|i| f64::from(ins.scalar::<f32>(i)));
         let [open] = outs.take::<u32, 1>();
-        open.dense().fill(u32::from(StepGate::open(f64::from(norm), f64::from(weight))));
+        open.dense().fill(u32::from(StepGate::open(norm, weight, loss)));
     }
 }

@@ -56,7 +56,9 @@ pub fn statements(op: &Op, inputs: usize) -> Option<String> {
         }
         Op::Increment(_) if inputs == 1 => Some("        const u32 y0 = x0 + 1u;\n".into()),
         Op::Increment(_) => Some("        const u32 y0 = x0 + x1;\n".into()),
-        Op::StepGate(_) => Some("        const u32 y0 = fabsf(x0) < INF && x1 > 0.0f ? 1u : 0u;\n".into()),
+        Op::StepGate(_) => {
+            Some("        const u32 y0 = fabsf(x0) < INF && fabsf(x2) < INF && x1 > 0.0f ? 1u : 0u;\n".into())
+        }
         Op::LossScale(op) => {
             let [low, high] = LossScale::RANGE.map(c_float);
             let patience = op.interval;

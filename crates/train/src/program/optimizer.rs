@@ -91,14 +91,14 @@ pub(super) struct Applied {
 }
 
 /// Updates the parameters. `updated` holds slot, value and gradient of the loss *sum*, times [`Optimizer::seed`];
-/// `weight` is what that sum is divided by (rule 4).
+/// `weight` is what that sum, `loss`, is divided by (rule 4).
 pub(super) fn apply(
     g: &mut Graph,
     state: &mut StateSpec,
     slots: &RunSlots,
     o: &Optimizer,
     updated: &[(SlotId, Value, Value)],
-    weight: Value,
+    [loss, weight]: [Value; 2],
 ) -> Result<Applied, GraphError> {
     let one = g.constant(1.0, DType::F32);
     // Where the weight is 0 so are all gradients; the bound only keeps 0 / 0 out.
@@ -122,9 +122,9 @@ pub(super) fn apply(
     }
     let (base, step) = (g.read(state, slots.lr), g.read(state, slots.step));
     let lr = o.schedule.rate(g, base, step)?;
-    // A batch without weight, or one whose gradient overflowed, is no step: weights, moments, counter and schedule
-    // stay (rule 5).
-    let apply = g.one(StepGate, &[norm, weight])?;
+    // A batch without weight, or one whose loss or gradient is no finite number, is no step: weights, moments, counter
+    // and schedule stay (rule 5).
+    let apply = g.one(StepGate, &[norm, weight, loss])?;
     let step = g.one(Increment, &[step, apply])?;
     g.write(state, slots.step, step)?;
     if o.scale_loss {

@@ -20,6 +20,12 @@ impl Run<'_> {
         if ended == Ended::Done && self.step == 0 && self.whole.steps > 0 && !self.weighted {
             return Err(self.no_weight()?);
         }
+        if ended == Ended::Done
+            && self.step == self.started
+            && let Some(bad) = self.bad.last
+        {
+            return Err(self.too_many_bad(self.step, &bad));
+        }
         // A folder whose batches had no weight has a snapshot too, or nothing could go on from it.
         let passed = ended == Ended::Done && self.whole.steps > 0 && self.saved.is_none();
         if self.unsaved() || passed {
@@ -47,6 +53,7 @@ impl Run<'_> {
             samples: self.whole.samples,
             training: self.whole.time,
             validation_loss: self.validated.map(|(_, loss)| loss),
+            bad_steps: self.bad.count,
             counts: self.tally.counts().clone(),
         }
     }

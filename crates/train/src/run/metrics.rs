@@ -1,4 +1,5 @@
-//! The lines of `metrics.jsonl`. Each names its `kind`: `step`, `overflow`, `progress`, `validation` or `summary`.
+//! The lines of `metrics.jsonl`. Each names its `kind`: `step`, `overflow`, `bad_step`, `progress`, `validation`
+//! or `summary`.
 
 use crate::engine::StepMetrics;
 use crate::report::{Ended, Progress, Summary};
@@ -12,6 +13,13 @@ pub fn step_line(epoch: u64, step: u64, m: &StepMetrics) -> Value {
 /// A batch that took no step as a line: its gradient overflowed in 16 bits.
 pub fn overflow_line(epoch: u64, m: &StepMetrics) -> Value {
     json!({"kind": "overflow", "epoch": epoch, "loss": m.loss(), "loss_scale": m.loss_scale})
+}
+
+/// A step that was skipped, behind `step`, as a line: its loss or gradient is no finite number. JSON has words for
+/// those only as text.
+pub fn bad_line(epoch: u64, step: u64, m: &StepMetrics) -> Value {
+    let number = |x: f32| if x.is_finite() { json!(x) } else { json!(x.to_string()) };
+    json!({"kind": "bad_step", "epoch": epoch, "after_step": step, "loss": number(m.loss()), "grad_norm": number(m.grad_norm)})
 }
 
 /// The state of things as a line.
@@ -39,5 +47,6 @@ pub fn summary_line(s: &Summary) -> Value {
         "kind": "summary", "ended": ended, "steps": s.steps, "new_steps": s.new_steps, "samples": s.samples,
         "seconds": s.training.as_secs_f64(), "skipped": s.counts.skipped, "truncated": s.counts.truncated,
         "replaced": s.counts.replaced, "warnings": s.counts.warnings, "validation_loss": s.validation_loss,
+        "bad_steps": s.bad_steps,
     })
 }

@@ -8,8 +8,8 @@ use ocelli_data::text::count;
 use std::time::Duration;
 
 impl Run<'_> {
-    /// Reads the ring back, writes a line a step, and stops if the loss is no number any more. False if the newest
-    /// attempt that it read overflowed.
+    /// Reads the ring back, writes a line a step, and stops if too many steps in a row were bad. False if the newest
+    /// attempt that it read was no step.
     pub(super) fn flush(&mut self) -> Result<bool, TrainError> {
         if self.flushed == self.attempts {
             return Ok(true);
@@ -18,45 +18,47 @@ impl Run<'_> {
         self.flushed = self.attempts;
         // An attempt without weight is no step.
         rows.retain(|m| m.weight != 0.0);
-        let stepped = !rows.last().is_some_and(StepMetrics::overflowed);
-        self.take_back(&mut rows)?;
-        let first = (self.step + 1).saturating_sub(rows.len() as u64);
-        let epoch = self.epoch;
-        let lines: Vec<_> =
-            rows.iter().zip(first..).map(|(m, step)| metrics::step_line(epoch, step, m)).collect();
-        self.log(&lines)?;
-        if let Some((m, step)) = rows.iter().zip(first..).find(|(m, _)| !m.is_finite()) {
-            return Err(self.diverged(step, m.loss(), m.grad_norm));
-        }
+        // Only the device knew which attempts were steps.
+        self.step -= rows.iter().filter(|m| !m.taken()).count() as u64;
+        let (before, most) = (self.bad, self.config().trainer.max_bad_steps);
+        let (mut step, mut lines, mut ended) =
+            (self.step - rows.iter().filter(|m| m.taken()).count() as u64, Vec::new(), None);
         for m in &rows {
-            self.loss = (self.loss.0 + f64::from(m.loss_sum), self.loss.1 + f64::from(m.weight));
+            if m.taken() {
+                step += 1;
+                self.bad.in_a_row = 0;
+                self.loss = (self.loss.0 + f64::from(m.loss_sum), self.loss.1 + f64::from(m.weight));
+                lines.push(metrics::step_line(self.epoch, step, m));
+            } else if m.overflowed() {
+                lines.push(metrics::overflow_line(self.epoch, m));
+            } else {
+                self.bad.add(m);
+                lines.push(metrics::bad_line(self.epoch, step, m));
+                if self.bad.in_a_row >= most && ended.is_none() {
+                    ended = Some(self.too_many_bad(step, m));
+                }
+            }
         }
-        self.last = rows.last().copied().or(self.last);
-        Ok(stepped)
+        self.log(&lines)?;
+        if let Some(error) = ended {
+            return Err(error);
+        }
+        self.tell_overflows(&rows);
+        self.tell_skipped(before);
+        self.last = rows.iter().rfind(|m| m.taken()).copied().or(self.last);
+        Ok(rows.last().is_none_or(StepMetrics::taken))
     }
 
-    /// Takes out the attempts that were no steps because their gradient overflowed: only the device knew.
-    fn take_back(&mut self, rows: &mut Vec<StepMetrics>) -> Result<(), TrainError> {
-        let overflowed: Vec<StepMetrics> = rows.iter().copied().filter(StepMetrics::overflowed).collect();
-        let Some(last) = overflowed.last() else { return Ok(()) };
-        rows.retain(|m| !m.overflowed());
-        self.step -= overflowed.len() as u64;
+    /// Says that gradients overflowed in 16 bits.
+    fn tell_overflows(&mut self, rows: &[StepMetrics]) {
+        let overflowed: Vec<&StepMetrics> = rows.iter().filter(|m| m.overflowed()).collect();
+        let Some(last) = overflowed.last() else { return };
         let line = format!(
             "loss scale: {} overflowed and took no step; the scale is {} now",
             count(overflowed.len(), "gradient"),
             last.loss_scale / 2.0
         );
         self.reporter.event(&Event::Note(&line));
-        let lines: Vec<_> = overflowed.iter().map(|m| metrics::overflow_line(self.epoch, m)).collect();
-        self.log(&lines)
-    }
-
-    pub(super) fn diverged(&self, step: u64, loss: f32, norm: f32) -> TrainError {
-        let advice = match self.newest() {
-            Some(path) => format!("Go on from {} with a smaller trainer_config.lr", path.display()),
-            None => "Try a smaller trainer_config.lr, or trainer_config.clip_grad_norm=1".into(),
-        };
-        TrainError::Diverged { step, loss, norm, advice }
     }
 
     /// Tells of the steps since the last report, if there were any.

@@ -25,7 +25,8 @@ impl Run<'_> {
         let path = dir.join(name.to_string());
         let state = checkpoint::capture(&self.engine, self.meta(&run.info().run_id))?;
         self.saved_unix_ms = snapshot::save(&path, &state)?.saved_unix_ms;
-        self.saved = Some((path.clone(), self.step));
+        let before = self.saved.replace((path.clone(), self.step));
+        self.saved_before = before.or(self.saved_before.take());
         self.reporter.event(&Event::Saved(&path));
         if let Some(keep) = self.config().trainer.keep_last {
             snapshot::prune(&dir, keep, &run.info().run_id)?;
@@ -42,7 +43,9 @@ impl Run<'_> {
     /// The error that ends the run, once what was learnt is saved.
     pub(super) fn ended_by(&mut self, error: TrainError) -> TrainError {
         // What was tried just now is not tried again.
-        if !matches!(error, TrainError::Snapshot(_) | TrainError::Diverged { .. })
+        let useless = matches!(error, TrainError::Diverged { .. } | TrainError::BadSteps { .. });
+        if !matches!(error, TrainError::Snapshot(_))
+            && !useless
             && let Err(also) = self.rescue()
         {
             self.reporter.event(&Event::Warning(&format!("the last steps could not be saved: {also}")));

@@ -1,5 +1,6 @@
 //! The start of a run: data, model, snapshot to go on from, run folder.
 
+use super::bad_steps::BadSteps;
 use super::clock::Window;
 use super::files::Files;
 use super::held_out;
@@ -91,10 +92,12 @@ impl<'a> Run<'a> {
             total,
             origin: resumed.from,
             saved: None,
+            saved_before: None,
             saved_unix_ms: resumed.saved_unix_ms,
             validated: None,
             loss: (0.0, 0.0),
             last: None,
+            bad: BadSteps::default(),
             under: Under::default(),
             window: Window::default(),
             whole: Window::default(),

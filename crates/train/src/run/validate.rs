@@ -32,7 +32,7 @@ impl Run<'_> {
             return Ok(());
         };
         if !loss.is_finite() {
-            return Err(self.diverged(self.step, loss as f32, self.last.map_or(0.0, |m| m.grad_norm)));
+            return Err(self.diverged(loss));
         }
         if skipped > 0 {
             let listed = if self.files.is_some() { " (listed in skipped.jsonl)" } else { "" };
