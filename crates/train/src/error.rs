@@ -77,7 +77,7 @@ pub enum TrainError {
     /// Too many steps in a row were none.
     #[error(
         "the loss became {loss} at step {step} (gradient norm {norm}), {} in a row \
-         (trainer_config.max_bad_steps): these steps were skipped and nothing was saved since. {advice}",
+         (trainer_config.max_bad_steps): these steps were skipped. {advice}",
         count(*times, "time")
     )]
     BadSteps {

@@ -171,7 +171,8 @@ impl Run<'_> {
         let t = &self.request.config.trainer;
         let (save, validate) = (t.snapshot_interval.is_none(), t.eval_interval.is_none());
         // Saved first: what goes wrong in a validation costs no step.
-        if due.save || (epoch_ended && save) {
+        let learnt = self.unsaved() || self.bad.in_a_row == 0;
+        if due.save || (epoch_ended && save && learnt) {
             self.save()?;
         }
         if due.validate || (epoch_ended && validate) {
