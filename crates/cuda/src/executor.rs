@@ -4,7 +4,7 @@ use crate::blas::{Blas, WORKSPACE};
 use crate::cache::KernelCache;
 use crate::driver::{DeviceBuffer, Driven, Function, Module, Stream};
 use crate::gpu::{self, GpuInfo};
-use crate::lower::{ALIGNMENT, Machine};
+use crate::lower::Machine;
 use crate::nvrtc::NvrtcFault;
 use crate::plan::BRANCHES;
 use crate::program::CudaProgram;
@@ -12,6 +12,7 @@ use crate::state::{CudaState, failed};
 use crate::target::{CudaTarget, NAME};
 use ocelli_ir::StateSpec;
 use ocelli_ir::executor::{ExecError, Executor, Program, State, Target};
+use ocelli_ir::memory::{Footprint, Room};
 use ocelli_ir::plan::Plan;
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -80,9 +81,9 @@ pub struct Scratch {
 
 impl Scratch {
     /// Makes room. Programs that were bound before are bound anew when they run next.
-    pub(crate) fn grow(&mut self, stream: &Stream, arena: usize, work: usize) -> Result<(), ExecError> {
-        self.work_bytes = self.work_bytes.max(work.next_multiple_of(ALIGNMENT));
-        let work = self.work_bytes * BRANCHES;
+    pub(crate) fn grow(&mut self, stream: &Stream, room: Footprint) -> Result<(), ExecError> {
+        self.work_bytes = self.work_bytes.max(room.work / BRANCHES);
+        let (arena, work) = (room.arena, self.work_bytes * BRANCHES);
         for (buffer, bytes, what) in
             [(&mut self.arena, arena, "activations and gradients"), (&mut self.work, work, "partial sums")]
         {
@@ -225,6 +226,11 @@ impl CudaExecutor {
 impl Executor for CudaExecutor {
     fn target(&self) -> &dyn Target {
         &self.target
+    }
+
+    fn room(&self) -> Result<Option<Room>, ExecError> {
+        let room = self.shared.stream.context().room().map_err(|e| failed("free memory", 0, &e))?;
+        Ok(Some(room))
     }
 
     fn new_state(&self, spec: &Arc<StateSpec>, seed: u64) -> Result<Box<dyn State>, ExecError> {

@@ -3,6 +3,7 @@
 use crate::driver::{Context, DriverFault};
 use crate::libraries::Lib;
 use cudarc::driver::{result, sys};
+use ocelli_ir::memory::Room;
 use std::sync::Arc;
 use thiserror::Error;
 
@@ -108,7 +109,7 @@ pub fn open(ordinal: i32) -> Result<(Arc<Context>, GpuInfo), GpuFault> {
 fn describe(context: &Context, ordinal: i32) -> Result<GpuInfo, DriverFault> {
     use sys::CUdevice_attribute as Of;
     let of = |a| context.attribute(a);
-    let (free, memory) = context.memory()?;
+    let Room { free, total: memory } = context.room()?;
     let mut version = 0;
     // SAFETY: the driver was started; it writes one number.
     let known = unsafe { sys::cuDriverGetVersion(&mut version) } == sys::CUresult::CUDA_SUCCESS;

@@ -7,7 +7,7 @@ use crate::executor::{Shared, lock};
 use crate::plan::{self, Own, Step};
 use crate::ready::{Ready, prepare};
 use crate::state::{CudaState, failed};
-use crate::target::NAME;
+use crate::target::{NAME, footprint};
 use ocelli_ir::executor::{ExecError, LaunchTime, Program, State};
 use ocelli_ir::plan::{Place, Plan};
 use ocelli_ir::{StateSpec, View};
@@ -58,12 +58,7 @@ impl CudaProgram {
         let (steps, own) = plan::steps(&plan, shared.machine)?;
         let ready = prepare(&plan, &steps, shared)?;
         let context = shared.stream.context();
-        let mut table_starts = Vec::new();
-        let mut table_bytes = 0;
-        for step in &steps {
-            table_starts.push(table_bytes);
-            table_bytes += step.lowered.table.len() * 16;
-        }
+        let (table_starts, table_bytes) = footprint::tables(&steps);
         let device =
             |what: &str, bytes| DeviceBuffer::new(context, bytes).map_err(|e| failed(what, bytes, &e));
         let memory = device("inputs", own.bytes)?;
@@ -73,8 +68,7 @@ impl CudaProgram {
         let stages = stages.map_err(|e| failed("pinned memory for inputs", own.input_bytes, &e))?;
         let id = {
             let mut scratch = lock(&shared.scratch);
-            let work = steps.iter().map(|s| s.lowered.work).max().unwrap_or(0);
-            scratch.grow(&shared.stream, plan.arena_bytes, work)?;
+            scratch.grow(&shared.stream, footprint::of(&plan, &steps, &own))?;
             scratch.loaded += 1;
             scratch.loaded
         };

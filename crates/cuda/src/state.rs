@@ -4,6 +4,7 @@ use crate::driver::{DeviceBuffer, DriverFault, Stream};
 use crate::lower::ALIGNMENT;
 use crate::target::NAME;
 use ocelli_ir::executor::{ExecError, Need, State};
+use ocelli_ir::memory::Room;
 use ocelli_ir::{SlotId, StateSpec};
 use std::any::Any;
 use std::sync::Arc;
@@ -51,8 +52,9 @@ pub fn failed(what: &str, bytes: usize, e: &DriverFault) -> ExecError {
 }
 
 fn failed_for(need: Need, what: &str, bytes: usize, e: &DriverFault) -> ExecError {
-    if e.out_of_memory {
-        return ExecError::OutOfMemory { device: NAME.into(), what: what.into(), bytes, need };
+    if let Some(Room { free, total }) = e.out_of_memory {
+        let what = format!("{what} ({free} of {total} bytes are free)");
+        return ExecError::OutOfMemory { device: NAME.into(), what, bytes, need };
     }
     ExecError::Device { device: NAME.into(), message: format!("{what}: {e}") }
 }

@@ -1,12 +1,19 @@
 //! What the passes may ask about this executor.
 
+pub mod footprint;
+
 use crate::lower::{ALIGNMENT, Lowering, Machine, Tensor};
-use crate::ops;
+use crate::{ops, plan};
 use ocelli_ir::executor::Target;
+use ocelli_ir::memory::Footprint;
+use ocelli_ir::plan::Plan;
 use ocelli_ir::{DType, Op, TensorType, View};
 
 /// Name in messages.
 pub const NAME: &str = "cuda";
+
+/// Code of kernels and of cuBLASLt, and what graphs take of the driver: a guess on the safe side.
+const OVERHEAD: usize = 256 << 20;
 
 /// A GPU's answers.
 #[derive(Clone, Copy, Debug)]
@@ -55,5 +62,17 @@ impl Target for CudaTarget {
 
     fn alignment(&self) -> usize {
         ALIGNMENT
+    }
+
+    fn footprint(&self, plan: &Plan) -> Footprint {
+        match plan::steps(plan, self.machine) {
+            Ok((steps, own)) => footprint::of(plan, &steps, &own),
+            // It cannot be loaded either, and loading says why.
+            Err(_) => Footprint { arena: plan.arena_bytes, ..Footprint::default() },
+        }
+    }
+
+    fn overhead(&self) -> usize {
+        OVERHEAD
     }
 }

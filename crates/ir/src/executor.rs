@@ -1,5 +1,6 @@
 //! What a device must offer. `train` and `cli` know devices through these traits alone.
 
+use crate::memory::{Footprint, Room};
 use crate::plan::Plan;
 use crate::{DType, Op, SlotId, SlotKind, StateSpec, TensorType, View};
 use std::fmt::Debug;
@@ -35,6 +36,16 @@ pub trait Target: Send + Sync {
 
     /// Offsets in the arena are multiples of this many bytes; a power of two.
     fn alignment(&self) -> usize;
+
+    /// Device memory that a plan takes once it is loaded, beside its state.
+    fn footprint(&self, plan: &Plan) -> Footprint {
+        Footprint { arena: plan.arena_bytes, ..Footprint::default() }
+    }
+
+    /// Bytes of device memory that compiled kernels and libraries take beside plans, at most.
+    fn overhead(&self) -> usize {
+        0
+    }
 }
 
 /// What memory grows with, which says what to make smaller.
@@ -59,7 +70,9 @@ impl Need {
         match self {
             Self::Model => "try a smaller model (model_config.n_embd, model_config.n_layer and the like)",
             Self::Captions => "try a smaller data_config.max_seq_length, or caption fewer pictures at once",
-            Self::Batch => "try a smaller trainer_config.train_batch_size",
+            Self::Batch => {
+                "try a smaller trainer_config.train_batch_size, or where it evaluates trainer_config.eval_batch_size"
+            }
         }
     }
 }
@@ -209,6 +222,14 @@ pub trait Program: Send + Debug {
 pub trait Executor: Send + Sync {
     /// What the passes may ask.
     fn target(&self) -> &dyn Target;
+
+    /// The device's memory as it is now; none if what fits cannot be told from it, as where memory is the host's.
+    ///
+    /// # Errors
+    /// If the device fails.
+    fn room(&self) -> Result<Option<Room>, ExecError> {
+        Ok(None)
+    }
 
     /// A state with every slot at its start under `seed`.
     ///

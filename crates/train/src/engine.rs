@@ -8,6 +8,7 @@ mod setup;
 use crate::program::{self, RING_ROWS, RunSlots, Size};
 use ocelli_data::batch::Batch;
 use ocelli_ir::executor::{ExecError, Executor, LaunchTime, Program, State};
+use ocelli_ir::memory::{Footprint, Room};
 use ocelli_ir::ops::LossScale;
 use ocelli_ir::{SlotId, SlotKind, StateSpec};
 use ocelli_models::Model;
@@ -64,6 +65,17 @@ pub struct StepProgram {
     pub launches: usize,
     /// Bytes of scratch memory; programs share it.
     pub scratch: usize,
+}
+
+/// Memory of a device, as it stands with the programs that are loaded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DeviceMemory {
+    /// Bytes of the state.
+    pub state: usize,
+    /// Bytes of the programs, by their plans.
+    pub programs: Footprint,
+    /// What the device itself says.
+    pub room: Room,
 }
 
 /// What a kernel of a program took: its ops, the module of the first, seconds.
@@ -227,6 +239,18 @@ impl Engine {
             all.push(StepProgram { name: plan.name.clone(), hash: plan.hash(), runs, launches, scratch });
         }
         Ok(all)
+    }
+
+    /// The device's memory, where it has one of its own.
+    ///
+    /// # Errors
+    /// If the device fails.
+    pub fn device_memory(&self) -> Result<Option<DeviceMemory>, EngineError> {
+        let Some(room) = self.executor.room()? else { return Ok(None) };
+        let target = self.executor.target();
+        let loaded = self.programs.values().map(|program| target.footprint(program.plan()));
+        let programs = loaded.fold(Footprint::default(), Footprint::beside);
+        Ok(Some(DeviceMemory { state: self.spec.bytes(|_| true), programs, room }))
     }
 
     /// Takes the step of [`train`](Self::train) on one batch launch by launch: of each of its programs, in the order of

@@ -1,6 +1,7 @@
 //! What can end a run before its time.
 
 use crate::engine::EngineError;
+use crate::memory::TooLarge;
 use crate::run::AppendError;
 use crate::run_dir::RunDirError;
 use crate::snapshot::{SnapshotError, WriteError};
@@ -49,6 +50,9 @@ pub enum TrainError {
     RunDir(#[from] RunDirError),
     #[error(transparent)]
     Write(#[from] WriteError),
+    /// The device has too little memory.
+    #[error("{0}")]
+    TooLarge(Box<TooLarge>),
     /// A log of the run folder could not be appended to.
     #[error("{source}. {kept}")]
     Append {

@@ -9,6 +9,7 @@ pub mod explain;
 pub mod export;
 pub mod groups;
 pub mod look;
+pub mod memory;
 pub mod prepare;
 pub mod program;
 pub mod report;

@@ -2,6 +2,7 @@
 
 use super::{Asked, Driven};
 use cudarc::driver::{result, sys};
+use ocelli_ir::memory::Room;
 use std::sync::Arc;
 
 /// The primary context of a device.
@@ -40,10 +41,11 @@ impl Context {
         unsafe { result::device::get_attribute(self.device, of) }.asked("an attribute of the device")
     }
 
-    /// Free and total bytes of device memory.
-    pub(crate) fn memory(&self) -> Driven<(usize, usize)> {
+    /// The device's memory.
+    pub(crate) fn room(&self) -> Driven<Room> {
         self.bind()?;
-        result::mem_get_info().asked("free memory")
+        let (free, total) = result::mem_get_info().asked("free memory")?;
+        Ok(Room { free, total })
     }
 
     /// The device's name.

@@ -15,6 +15,7 @@ pub use memory::{DeviceBuffer, PinnedBuffer};
 pub use module::{Function, Module};
 
 use cudarc::driver::DriverError;
+use ocelli_ir::memory::Room;
 use std::fmt;
 
 /// What the driver said to a call.
@@ -24,8 +25,8 @@ pub struct DriverFault {
     pub what: String,
     /// Its answer.
     pub message: String,
-    /// The answer was that there is no memory.
-    pub out_of_memory: bool,
+    /// The answer was that there is no memory: what there is.
+    pub out_of_memory: Option<Room>,
 }
 
 impl fmt::Display for DriverFault {
@@ -52,7 +53,11 @@ impl<T> Asked<T> for Result<T, DriverError> {
                 (Some(name), Some(words)) => format!("{words} ({name})"),
                 _ => format!("error {}", e.0 as u32),
             };
-            let out_of_memory = e.0 == cudarc::driver::sys::CUresult::CUDA_ERROR_OUT_OF_MEMORY;
+            let none = e.0 == cudarc::driver::sys::CUresult::CUDA_ERROR_OUT_OF_MEMORY;
+            let out_of_memory = none.then(|| {
+                let (free, total) = cudarc::driver::result::mem_get_info().unwrap_or_default();
+                Room { free, total }
+            });
             DriverFault { what: what.to_string(), message, out_of_memory }
         })
     }

@@ -3,10 +3,12 @@
 use super::{Captions, EngineError};
 use crate::program::{self, Optimizer, Pictures, RunSlots, Size};
 use ocelli_ir::executor::{ExecError, Target};
+use ocelli_ir::plan::Plan;
 use ocelli_ir::{Graph, StateSpec};
 use ocelli_models::Model;
 use ocelli_passes::pipeline::Watch;
 use ocelli_passes::{Options, PassCx, Stage, pipeline};
+use std::sync::Arc;
 
 /// What the programs of a run are made from. They are functions of this and of sizes.
 #[derive(Debug)]
@@ -63,6 +65,25 @@ impl Setup {
             self.graph(kind, spec, target, None)?;
         }
         RunSlots::declare(spec).map_err(EngineError::Slots)
+    }
+
+    /// The state of a run, and the plans of some of its programs. Those of a step, which declare the weights, come first.
+    ///
+    /// # Errors
+    /// If one cannot be compiled.
+    pub(crate) fn plans(
+        &self,
+        kinds: &[Kind],
+        target: &dyn Target,
+    ) -> Result<(Arc<StateSpec>, Vec<Plan>), EngineError> {
+        let mut spec = StateSpec::default();
+        let graphs = kinds.iter().map(|&kind| self.graph(kind, &mut spec, target, None));
+        let graphs = graphs.collect::<Result<Vec<_>, _>>()?;
+        self.declare_rest(&mut spec, target)?;
+        let spec = Arc::new(spec);
+        let plans = graphs.iter().map(|(name, graph)| Ok(pipeline::plan(name, graph, &spec, target)?));
+        let plans = plans.collect::<Result<Vec<_>, EngineError>>()?;
+        Ok((spec, plans))
     }
 
     fn optimizer(&self) -> Result<&Optimizer, ExecError> {

@@ -11,6 +11,7 @@ use crate::checkpoint::{self, Origin};
 use crate::engine::{Captions, Engine, Setup};
 use crate::error::TrainError;
 use crate::groups;
+use crate::memory::{self, Load};
 use crate::prepare::{self, Prepared};
 use crate::program::Size;
 use crate::report::{Event, Reporter};
@@ -54,6 +55,7 @@ impl<'a> Run<'a> {
             None => Resumed::default(),
         };
         let total = total_steps(c, &sampler, &resumed)?;
+        foresee(request, &data)?;
         let mut engine = engine(request, &data, total)?;
         if let Some(origin) = &origin {
             checkpoint::restore(&mut engine, &origin.path, &origin.snapshot, |_| true)?;
@@ -150,6 +152,17 @@ fn place(c: &Config, origin: &Origin, reporter: &mut dyn Reporter) -> Result<Res
         from: Some(path.clone()),
         saved_unix_ms: meta.saved_unix_ms,
     })
+}
+
+/// That the run fits into the device's memory.
+fn foresee(request: &Request, data: &Prepared) -> Result<(), TrainError> {
+    let load = Load {
+        vocab: data.tokenizer.vocab_size(),
+        text: data.train.lengths().limit(),
+        lengths: data.train.lengths().buckets().len(),
+        validates: data.validation.is_some(),
+    };
+    memory::foresee(&request.config, load, &*request.executor)
 }
 
 /// The model with its optimiser, at its initial weights.

@@ -4,8 +4,9 @@ use super::batches::{self, Turns};
 use crate::args::BenchStep as Args;
 use crate::commands::{device, step_of};
 use crate::output::{arrived, say, say_json, warn};
-use ocelli_train::engine::{Engine, StepProgram, Timed};
+use ocelli_train::engine::{DeviceMemory, Engine, StepProgram, Timed};
 use ocelli_train::groups;
+use ocelli_train::memory::{self, Load};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
@@ -22,6 +23,10 @@ pub fn step(args: &Args) -> anyhow::Result<()> {
     let size = step_of::sized(&c, longest, args.batch, args.length)?;
     let (side, vocab, per_step) =
         (setup.model.picture_side(), setup.model.vocab_size(), c.trainer.grad_accum);
+    let mut asked = c.clone();
+    asked.trainer.train_batch_size = size.batch;
+    let load = Load { vocab, text: size.text, lengths: 1, validates: false };
+    memory::foresee(&asked, load, &*executor)?;
     let mut engine = Engine::new(executor, setup, c.trainer.seed)?;
     engine.set_lr(c.trainer.lr)?;
     groups::notes(&c, engine.spec())?.iter().for_each(|line| warn(&format!("note: {line}")));
@@ -42,16 +47,21 @@ pub fn step(args: &Args) -> anyhow::Result<()> {
     let (least, median, most) = (ms[0], ms[ms.len() / 2], ms[ms.len() - 1]);
     let images = (size.batch * per_step) as f64 / median * 1e3;
     let peak = peak_bytes();
+    let device = engine.device_memory()?;
     let programs = engine.step_programs(size)?;
     let launches = if args.launches { engine.time_launches(&batches[0])? } else { Vec::new() };
     if args.json {
         say_json(&json!({
             "step": about, "programs": objects(&programs, &launches), "batch": size.batch, "length": size.text, "grad_accum": per_step, "steps": all,
             "ms": {"median": median, "min": least, "max": most}, "images_per_s": images, "loss": loss,
-            "peak_memory_bytes": peak,
+            "peak_memory_bytes": peak, "device_memory": device.as_ref().map(of_device),
         }));
     } else {
-        let memory = peak.map_or(String::new(), |b| format!("; peak memory {:.0} MB", b as f64 / 1e6));
+        let memory = match (&device, peak) {
+            (Some(device), _) => format!("; {}", device_words(device)),
+            (None, Some(peak)) => format!("; peak memory {:.0} MB", peak as f64 / 1e6),
+            (None, None) => String::new(),
+        };
         say(&format!(
             "{median:.2} ms a step (median of {} groups, {least:.2} to {most:.2}), {images:.0} images/s{memory}",
             ms.len()
@@ -61,6 +71,28 @@ pub fn step(args: &Args) -> anyhow::Result<()> {
         }
     }
     arrived()
+}
+
+/// A device's memory: what the plans say, and what the device says.
+fn of_device(m: &DeviceMemory) -> Value {
+    json!({
+        "state_bytes": m.state, "arena_bytes": m.programs.arena, "work_bytes": m.programs.work,
+        "own_bytes": m.programs.own, "used_on_device_bytes": m.room.total - m.room.free,
+        "total_on_device_bytes": m.room.total,
+    })
+}
+
+/// The same for a person. What the device has in use is that of all processes.
+fn device_words(m: &DeviceMemory) -> String {
+    let mb = |bytes: usize| format!("{:.0} MB", bytes as f64 / 1e6);
+    format!(
+        "device memory {} (state {}, scratch {}, workspaces and inputs {}); {} in use on the device in all",
+        mb(m.state + m.programs.bytes()),
+        mb(m.state),
+        mb(m.programs.arena),
+        mb(m.programs.work + m.programs.own),
+        mb(m.room.total - m.room.free)
+    )
 }
 
 /// The programs of a step, and of each the launches if they were timed.

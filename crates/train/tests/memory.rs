@@ -1,0 +1,101 @@
+//! Out of memory is foreseen from the plans: what is needed, what is free, what would fit. No device is needed for it.
+
+use ocelli_config::{Config, Request, load};
+use ocelli_cuda::{CudaTarget, Machine};
+use ocelli_ir::memory::Room;
+use ocelli_train::TrainError;
+use ocelli_train::memory::{Load, TooLarge, check, needs};
+
+const LOAD: Load = Load { vocab: 78, text: 64, lengths: 3, validates: true };
+
+fn config(overrides: &[&str]) -> Config {
+    let small = [
+        "model_config.n_layer=2",
+        "model_config.num_blks=2",
+        "model_config.image_embed_dim=64",
+        "trainer_config.eval_batch_size=32",
+    ];
+    let all = small.iter().chain(overrides).map(ToString::to_string).collect();
+    load(&Request { name: None, path: None, overrides: all }).unwrap().config
+}
+
+fn bytes(c: &Config) -> usize {
+    needs(c, LOAD, &CudaTarget::new(Machine::new(132))).unwrap().bytes()
+}
+
+fn refused(c: &Config, free: usize) -> TooLarge {
+    let room = Room { free, total: free.max(16 << 30) };
+    match check(c, LOAD, &CudaTarget::new(Machine::new(132)), room) {
+        Err(TrainError::TooLarge(why)) => *why,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn what_fits_to_the_byte_is_taken_and_what_does_not_is_refused() {
+    let c = config(&["trainer_config.train_batch_size=32"]);
+    let need = bytes(&c);
+    let target = CudaTarget::new(Machine::new(132));
+    check(&c, LOAD, &target, Room { free: need, total: need }).unwrap();
+    let why = refused(&c, need - 1);
+    assert_eq!((why.needs.bytes(), why.rows, why.at_least), (need, 31, false));
+}
+
+#[test]
+fn the_largest_batch_is_the_largest() {
+    let c = config(&["trainer_config.train_batch_size=500"]);
+    for fits in [33, 77, 300] {
+        let smaller = config(&[&format!("trainer_config.train_batch_size={fits}")]);
+        let why = refused(&c, bytes(&smaller));
+        assert_eq!(why.rows, fits);
+        let text = why.to_string();
+        assert!(text.contains(&format!(" Set trainer_config.train_batch_size={fits} (")), "{text}");
+    }
+}
+
+#[test]
+fn every_remedy_is_enough() {
+    let c = config(&["trainer_config.train_batch_size=512"]);
+    let need = bytes(&c);
+    let free = need * 7 / 10;
+    let why = refused(&c, free);
+    let text = why.to_string();
+    assert!(why.remedies.len() >= 3, "{text}");
+    for remedy in &why.remedies {
+        let mut overrides: Vec<&str> = remedy.overrides.split(' ').collect();
+        overrides.insert(0, "trainer_config.train_batch_size=512");
+        if remedy.overrides.contains("use_amp") {
+            overrides.push("trainer_config.amp_dtype=bf16");
+        }
+        let with = config(&overrides);
+        assert_eq!(bytes(&with), remedy.bytes, "{remedy}");
+        assert!(remedy.bytes <= free, "{remedy}");
+        if with.trainer.grad_accum > 1 {
+            assert_eq!(with.trainer.grad_accum * with.trainer.train_batch_size, 512, "{remedy}");
+        }
+    }
+    for part in ["cuda: ", "the run needs ", " are free", "program 'train[B=512,T=64]'", "The largest batch"]
+    {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+}
+
+#[test]
+fn a_model_that_is_too_large_is_told_as_such() {
+    let c = config(&["trainer_config.train_batch_size=8"]);
+    let why = refused(&c, 1000);
+    assert_eq!((why.rows, why.remedies.len()), (0, 0));
+    let text = why.to_string();
+    assert!(text.contains("Not even a batch of one row fits: take a smaller model"), "{text}");
+    assert!(text.contains("nvidia-smi"), "{text}");
+}
+
+#[test]
+fn an_evaluation_can_be_what_is_too_large() {
+    let c = config(&["trainer_config.train_batch_size=2", "trainer_config.eval_batch_size=4096"]);
+    let fits = config(&["trainer_config.train_batch_size=2", "trainer_config.eval_batch_size=1000"]);
+    let why = refused(&c, bytes(&fits));
+    assert!(why.needs.largest.starts_with("evaluate[B=4096"), "{why}");
+    assert_eq!(why.rows, 1000, "{why}");
+    assert_eq!(why.remedies[0].overrides, "trainer_config.eval_batch_size=1000", "{why}");
+}
