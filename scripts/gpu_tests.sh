@@ -12,6 +12,7 @@ tests=(
     registry
     attention
     fused
+    autotune
     flash_attention
     golden_cuda
     bad_steps

@@ -175,3 +175,20 @@ fn more_steps_than_can_be_counted_are_refused() {
     assert!(!b.path("runs").exists());
     b.train(&[&many[..], &["trainer_config.max_iters=2"]].concat()).done();
 }
+
+/// Kernels chosen by measuring decide the last bits: a run that goes on with others says so. The CPU has none.
+#[test]
+fn another_tuning_is_told() {
+    let b = Bench::new();
+    b.train(&["trainer_config.max_iters=2"]).done();
+    let snapshot = b.snapshots().pop().unwrap();
+    let on = ["train", "--resume", snapshot.to_str().unwrap(), "trainer_config.max_iters=3"];
+    let on = [&on[..], &["trainer_config.device=cpu"]].concat();
+    let quiet = b.run(&on).done();
+    assert!(!quiet.out.contains("measured kernels"), "{}", quiet.out);
+    edit(&snapshot, |meta| meta["tuning_hash"] = "3:0123456789abcdef".into());
+    b.run(&on).done().mentions(&[
+        "changed since: the snapshot was made with measured kernels (3:0123456789abcdef)",
+        "now there are no measured ones (trainer_config.autotune)",
+    ]);
+}

@@ -1,6 +1,7 @@
 //! Matrix products by cuBLASLt. Chosen once, when a program is loaded; a run only queues them.
 
 use crate::driver::Stream;
+use crate::gpu::newer_than_driver;
 use crate::libraries::Lib;
 use crate::lower::{GemmCall, Matrix};
 use cudarc::cublaslt::{result, sys};
@@ -25,22 +26,42 @@ fn told(what: &str, e: &result::CublasError) -> String {
     format!("libcublasLt: {what}: {:?}", e.0)
 }
 
+/// The library's version, `13.0.2`. It must have been opened.
+pub fn version() -> String {
+    // SAFETY: the library is there; it hands out a number.
+    let version = unsafe { sys::cublasLtGetVersion() };
+    format!("{}.{}.{}", version / 10_000, version / 100 % 100, version % 100)
+}
+
 impl Blas {
     /// Opens it. A device's context must be current.
     ///
     /// # Errors
     /// If it is not there or does not start.
     pub fn new() -> Result<Self, String> {
-        Lib::CublasLt.open()?;
+        Lib::CublasLt.open().map_err(|e| e.to_string())?;
+        if let Some(why) = newer_than_driver("libcublasLt", &version()) {
+            return Err(why);
+        }
         let handle = result::create_handle().map_err(|e| told("starting", &e))?;
         Ok(Self { handle })
     }
 
-    /// Chooses how a product is made. `tf32`: products of f32 may round their operands to TF32.
+    /// How a product is made, in the way that the library thinks best. `tf32`: products of f32 may round their operands
+    /// to TF32.
     ///
     /// # Errors
     /// If the library cannot make it.
     pub fn choose(&self, call: GemmCall, tf32: bool) -> Result<Product, String> {
+        Ok(self.ways(call, tf32, 1)?.0)
+    }
+
+    /// A product in the way that the library thinks best, and up to `most` ways to make it, the best guess first. Where
+    /// there is a choice, ways that round partial sums to 16 bits are left out.
+    ///
+    /// # Errors
+    /// If the library cannot make it.
+    pub fn ways(&self, call: GemmCall, tf32: bool, most: usize) -> Result<(Product, Vec<Way>), String> {
         let compute = match (call.a.dtype, tf32) {
             (DType::F32, true) => sys::cublasComputeType_t::CUBLAS_COMPUTE_32F_FAST_TF32,
             _ => sys::cublasComputeType_t::CUBLAS_COMPUTE_32F,
@@ -69,12 +90,65 @@ impl Blas {
         wish.set(Want::CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, &align(&call.a))?;
         wish.set(Want::CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, &align(&call.d))?;
         wish.set(Want::CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, &align(&call.d))?;
-        // SAFETY: all descriptors were made above and are alive.
-        let found = unsafe {
-            result::get_matmul_algo_heuristic(self.handle, descriptor.0, a.0, b.0, d.0, d.0, wish.0)
+        let none = sys::cublasLtMatmulHeuristicResult_t {
+            algo: sys::cublasLtMatmulAlgo_t { data: [0; 8] },
+            workspaceSize: 0,
+            state: sys::cublasStatus_t::CUBLAS_STATUS_NOT_SUPPORTED,
+            wavesCount: 0.0,
+            reserved: [0; 4],
         };
-        let found = found.map_err(|e| told(&format!("no way to make {call:?}"), &e))?;
-        Ok(Product { call, descriptor, a, b, d, algorithm: found.algo })
+        let (mut found, mut count) = (vec![none; most.max(1)], 0);
+        // SAFETY: all descriptors were made above and are alive; the library fills at most as many results as there are.
+        let status = unsafe {
+            let (most, to) = (found.len() as i32, found.as_mut_ptr());
+            sys::cublasLtMatmulAlgoGetHeuristic(
+                self.handle,
+                descriptor.0,
+                a.0,
+                b.0,
+                d.0,
+                d.0,
+                wish.0,
+                most,
+                to,
+                &mut count,
+            )
+        };
+        let no_way = |e| told(&format!("no way to make {call:?}"), &e);
+        status.result().map_err(no_way)?;
+        found.truncate(usize::try_from(count).unwrap_or(0));
+        found.retain(|f| f.state == sys::cublasStatus_t::CUBLAS_STATUS_SUCCESS);
+        let mut ways: Vec<Way> = found.iter().map(|f| Way(f.algo)).collect();
+        let Some(&first) = ways.first() else {
+            return Err(no_way(result::CublasError(sys::cublasStatus_t::CUBLAS_STATUS_NOT_SUPPORTED)));
+        };
+        ways.retain(|way| way.is_exact(call.d.dtype));
+        if ways.is_empty() {
+            ways.push(first);
+        }
+        Ok((Product { call, descriptor, a, b, d, way: first }, ways))
+    }
+
+    /// True if the library makes a product in this way, in the memory that there is for it.
+    pub fn takes(&self, product: &Product, way: &Way) -> bool {
+        let mut found = std::mem::MaybeUninit::<sys::cublasLtMatmulHeuristicResult_t>::zeroed();
+        // SAFETY: the descriptors are alive; the library looks at the way's 64 bytes and fills one result, which zeros are.
+        let found = unsafe {
+            let status = sys::cublasLtMatmulAlgoCheck(
+                self.handle,
+                product.descriptor.0,
+                product.a.0,
+                product.b.0,
+                product.d.0,
+                product.d.0,
+                &way.0,
+                found.as_mut_ptr(),
+            );
+            (status == sys::cublasStatus_t::CUBLAS_STATUS_SUCCESS).then(|| found.assume_init())
+        };
+        found.is_some_and(|f| {
+            f.state == sys::cublasStatus_t::CUBLAS_STATUS_SUCCESS && f.workspaceSize <= WORKSPACE
+        })
     }
 
     /// Queues a product. At `workspace` there are [`WORKSPACE`] bytes.
@@ -87,6 +161,25 @@ impl Blas {
     pub unsafe fn run(
         &self,
         product: &Product,
+        operands: [u64; 4],
+        workspace: u64,
+        stream: &Stream,
+    ) -> Result<(), String> {
+        // SAFETY: the caller's promise.
+        unsafe { self.run_by(product, &product.way, operands, workspace, stream) }
+    }
+
+    /// As [`run`](Self::run), in another way.
+    ///
+    /// # Errors
+    /// If the library refuses.
+    ///
+    /// # Safety
+    /// As [`run`](Self::run).
+    pub unsafe fn run_by(
+        &self,
+        product: &Product,
+        way: &Way,
         [a, b, d, bias]: [u64; 4],
         workspace: u64,
         stream: &Stream,
@@ -113,7 +206,7 @@ impl Blas {
                 product.d.0,
                 pointer(d).cast_mut(),
                 product.d.0,
-                &product.algorithm,
+                &way.0,
                 pointer(workspace).cast_mut(),
                 WORKSPACE,
                 stream.raw().cast(),
@@ -139,7 +232,48 @@ pub struct Product {
     a: Layout,
     b: Layout,
     d: Layout,
-    algorithm: sys::cublasLtMatmulAlgo_t,
+    /// How it is made.
+    pub way: Way,
+}
+
+/// One of the library's ways to make a product. Its bytes mean something to the same version of the library only.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Way(sys::cublasLtMatmulAlgo_t);
+
+impl Way {
+    /// Its name in files: its bytes.
+    pub fn name(&self) -> String {
+        self.0.data.iter().map(|word| format!("{word:016x}")).collect()
+    }
+
+    /// The way of a name.
+    pub fn from_name(name: &str) -> Option<Self> {
+        let word = |i: usize| u64::from_str_radix(name.get(16 * i..16 * (i + 1))?, 16).ok();
+        let mut data = [0; 8];
+        for (i, to) in data.iter_mut().enumerate() {
+            *to = word(i)?;
+        }
+        (name.len() == 128).then_some(Self(sys::cublasLtMatmulAlgo_t { data }))
+    }
+
+    /// True unless parts of sums are added up in 16 bits. In a fixed order they are added in any case.
+    fn is_exact(&self, result: DType) -> bool {
+        use sys::cublasLtReductionScheme_t as Scheme;
+        let (mut scheme, mut written) = (0u32, 0);
+        // SAFETY: the library writes one number of this size.
+        let status = unsafe {
+            sys::cublasLtMatmulAlgoConfigGetAttribute(
+                &self.0,
+                sys::cublasLtMatmulAlgoConfigAttributes_t::CUBLASLT_ALGO_CONFIG_REDUCTION_SCHEME,
+                std::ptr::from_mut(&mut scheme).cast(),
+                size_of::<u32>(),
+                &mut written,
+            )
+        };
+        let wide = [Scheme::CUBLASLT_REDUCTION_SCHEME_NONE, Scheme::CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE];
+        let known = status == sys::cublasStatus_t::CUBLAS_STATUS_SUCCESS;
+        known && (result == DType::F32 || wide.iter().any(|&w| w as u32 == scheme))
+    }
 }
 
 // SAFETY: it owns its descriptors alone.
@@ -225,4 +359,19 @@ fn layout(m: &Matrix, rows: usize, cols: usize, batch: usize) -> Result<(Layout,
         )?;
     }
     Ok((layout, turned))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ways_have_names_that_lead_back() {
+        let way = Way(sys::cublasLtMatmulAlgo_t { data: [1, 0, u64::MAX, 3, 4, 5, 6, 0x7abc] });
+        assert_eq!(Way::from_name(&way.name()), Some(way));
+        let long = format!("{}0", way.name());
+        for name in ["", "12", &way.name()[1..], &long, &"é".repeat(64), &"g".repeat(128)] {
+            assert_eq!(Way::from_name(name), None, "{name}");
+        }
+    }
 }

@@ -30,14 +30,6 @@ impl KernelCache {
         Ok(Self { arch: arch.into(), version: nvrtc::version()?, folder, compiled: AtomicUsize::new(0) })
     }
 
-    /// The user's folder for it: `$XDG_CACHE_HOME/ocelli/kernels` or `~/.cache/ocelli/kernels`.
-    pub fn default_folder() -> Option<PathBuf> {
-        let absolute = |p: std::ffi::OsString| Some(PathBuf::from(p)).filter(|p| p.is_absolute());
-        let home = || std::env::var_os("HOME").and_then(absolute).map(|home| home.join(".cache"));
-        let cache = std::env::var_os("XDG_CACHE_HOME").and_then(absolute).or_else(home)?;
-        Some(cache.join("ocelli").join("kernels"))
-    }
-
     /// Finds out whether kernels can be kept in a folder, which is made if it is not there: a file is written and removed.
     ///
     /// # Errors
@@ -46,6 +38,11 @@ impl KernelCache {
         let path = folder.join("try");
         write(&path, "", &[])?;
         std::fs::remove_file(path)
+    }
+
+    /// Version of the compiler, `13.0`.
+    pub fn version(&self) -> &str {
+        &self.version
     }
 
     /// Kernels compiled since it was made, those found on disk not counted.
@@ -95,6 +92,14 @@ impl KernelCache {
         }
         Ok(cubin)
     }
+}
+
+/// A folder of the user's cache: `$XDG_CACHE_HOME/ocelli/NAME` or `~/.cache/ocelli/NAME`.
+pub fn folder(name: &str) -> Option<PathBuf> {
+    let absolute = |p: std::ffi::OsString| Some(PathBuf::from(p)).filter(|p| p.is_absolute());
+    let home = || std::env::var_os("HOME").and_then(absolute).map(|home| home.join(".cache"));
+    let cache = std::env::var_os("XDG_CACHE_HOME").and_then(absolute).or_else(home)?;
+    Some(cache.join("ocelli").join(name))
 }
 
 fn read(path: &Path, key: &str) -> Option<Vec<u8>> {

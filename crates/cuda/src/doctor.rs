@@ -1,6 +1,7 @@
 //! What there is on this machine to run on a GPU with, and what is missing.
 
-use crate::cache::KernelCache;
+use crate::blas;
+use crate::cache::{self, KernelCache};
 use crate::gpu::{self, GpuInfo};
 use crate::libraries::Lib;
 use crate::nvrtc;
@@ -19,32 +20,42 @@ pub struct Check {
 pub fn doctor() -> Vec<Check> {
     let mut all = Vec::new();
     let mut check = |what: String, found: Result<String, String>| all.push(Check { what, found });
-    let driver = Lib::Driver.open().map(str::to_string);
+    // First, for it decides which of the other libraries are taken.
     let count = gpu::devices().map_err(|e| e.to_string());
-    check("driver".into(), driver.and_then(|path| count.clone().map(|n| format!("{path}, GPUs: {n}"))));
-    let version = nvrtc::version().map_err(|e| e.to_string());
-    check(
-        "kernel compiler".into(),
-        version.and_then(|v| Lib::Nvrtc.open().map(|path| format!("{path}, NVRTC {v}"))),
-    );
-    check("matrix products".into(), Lib::CublasLt.open().map(str::to_string));
-    for ordinal in 0..count.unwrap_or(0) {
+    let opened = |lib: Lib| lib.open().map_err(|e| e.to_string());
+    let fits = |lib: Lib, version: String, found: String| match &count {
+        Ok(_) => gpu::newer_than_driver(lib.file(), &version).map_or(Ok(found), Err),
+        Err(_) => Ok(found),
+    };
+    check("driver".into(), opened(Lib::Driver).and_then(|at| Ok(format!("{at}, GPUs: {}", count.clone()?))));
+    let compiler = nvrtc::version().map_err(|e| e.to_string()).and_then(|v| {
+        let found = format!("{}, NVRTC {v}", opened(Lib::Nvrtc)?);
+        fits(Lib::Nvrtc, v, found)
+    });
+    check("kernel compiler".into(), compiler);
+    let products = opened(Lib::CublasLt).and_then(|at| {
+        let version = blas::version();
+        fits(Lib::CublasLt, version.clone(), format!("{at}, cuBLASLt {version}"))
+    });
+    check("matrix products".into(), products);
+    for ordinal in 0..count.clone().unwrap_or(0) {
         check(
             format!("GPU {ordinal}"),
             gpu::open(ordinal).map(|(_, info)| about(&info)).map_err(|e| e.to_string()),
         );
     }
-    check("kernel cache".into(), cache());
+    check("kernel cache".into(), folder("kernels", "kernels are compiled"));
+    check("tuning cache".into(), folder("tuning", "kernels are measured (trainer_config.autotune)"));
     all
 }
 
-fn cache() -> Result<String, String> {
-    let nowhere = "no folder: HOME and XDG_CACHE_HOME are not set, so kernels are compiled at every start";
-    let folder = KernelCache::default_folder().ok_or(nowhere)?;
+fn folder(name: &str, work: &str) -> Result<String, String> {
+    let nowhere = || format!("no folder: HOME and XDG_CACHE_HOME are not set, so {work} at every start");
+    let folder = cache::folder(name).ok_or_else(nowhere)?;
     match KernelCache::try_folder(&folder) {
         Ok(()) => Ok(folder.display().to_string()),
         Err(e) => Err(format!(
-            "{}: {e}, so kernels are compiled at every start; set XDG_CACHE_HOME to a folder that can be written",
+            "{}: {e}, so {work} at every start; set XDG_CACHE_HOME to a folder that can be written",
             folder.display()
         )),
     }

@@ -1,9 +1,12 @@
 //! The executor: a GPU with its stream, its kernels, its scratch memory.
 
-use crate::blas::{Blas, WORKSPACE};
-use crate::cache::KernelCache;
-use crate::driver::{DeviceBuffer, Driven, Function, Module, Stream};
+pub mod tune;
+
+use crate::blas::{self, Blas, WORKSPACE};
+use crate::cache::{self, KernelCache};
+use crate::driver::{DeviceBuffer, Driven, Function, Module, Stream, synchronous};
 use crate::gpu::{self, GpuInfo};
+use crate::libraries::LibFault;
 use crate::lower::Machine;
 use crate::nvrtc::NvrtcFault;
 use crate::plan::BRANCHES;
@@ -18,6 +21,7 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
+use tune::Tuner;
 
 /// The kernels' common beginning.
 pub const PRELUDE: &str = include_str!("kernels/prelude.cuh");
@@ -31,13 +35,27 @@ pub struct CudaOptions {
     pub tf32: bool,
     /// A program is recorded once and replayed by one call.
     pub cuda_graph: bool,
+    /// Launch by launch, each waited for, so that an error names its launch. Slow; for looking for an error.
+    pub synchronous: bool,
+    /// Choose among ways to compute a thing by measuring them.
+    pub autotune: bool,
     /// Folder of compiled kernels.
     pub cache: Option<PathBuf>,
+    /// Folder of what was chosen by measuring.
+    pub tuning: Option<PathBuf>,
 }
 
 impl Default for CudaOptions {
     fn default() -> Self {
-        Self { ordinal: 0, tf32: false, cuda_graph: true, cache: KernelCache::default_folder() }
+        Self {
+            ordinal: 0,
+            tf32: false,
+            cuda_graph: true,
+            synchronous: synchronous(),
+            autotune: false,
+            cache: cache::folder("kernels"),
+            tuning: cache::folder("tuning"),
+        }
     }
 }
 
@@ -63,6 +81,7 @@ pub struct Shared {
     cache: KernelCache,
     modules: Mutex<HashMap<String, Arc<Module>>>,
     blas: OnceLock<Result<Blas, String>>,
+    tuner: OnceLock<Tuner>,
 }
 
 /// Scratch memory, as large as the largest program needs; its addresses hold for one generation.
@@ -141,6 +160,21 @@ impl Shared {
         });
         opened.as_ref().map_err(device)
     }
+
+    /// The choices made by measuring, if they are; the library of products is opened for them, whose version counts.
+    pub(crate) fn tuner(&self) -> Result<Option<&Tuner>, ExecError> {
+        if !self.options.autotune {
+            return Ok(None);
+        }
+        self.blas()?;
+        let tuner = self.tuner.get_or_init(|| {
+            let GpuInfo { name, driver, .. } = &self.info;
+            let (arch, library) = (self.info.arch(), blas::version());
+            let machine = format!("{name} {arch} driver {driver} cublaslt {library}");
+            Tuner::new(self.options.tuning.as_deref(), &machine)
+        });
+        Ok(Some(tuner))
+    }
 }
 
 /// Why an executor cannot be made.
@@ -157,6 +191,13 @@ pub enum CudaError {
     Driver(String),
 }
 
+impl CudaError {
+    /// True if there is no driver at all: most machines have no GPU, and nothing is amiss there.
+    pub fn is_absent(&self) -> bool {
+        matches!(self, Self::Gpu(gpu::GpuFault::Library(LibFault::Missing { .. })))
+    }
+}
+
 impl CudaExecutor {
     /// An executor on a GPU.
     ///
@@ -165,6 +206,9 @@ impl CudaExecutor {
     pub fn new(options: CudaOptions) -> Result<Self, CudaError> {
         let (context, info) = gpu::open(options.ordinal)?;
         let cache = KernelCache::new(&info.arch(), options.cache.clone())?;
+        if let Some(why) = gpu::newer_than_driver("libnvrtc", cache.version()) {
+            return Err(CudaError::Driver(why));
+        }
         let told = |e: crate::driver::DriverFault| CudaError::Driver(format!("GPU {}: {e}", options.ordinal));
         let stream = Arc::new(Stream::new(&context).map_err(told)?);
         let empty = || DeviceBuffer::new(&context, 0).map_err(told);
@@ -179,7 +223,7 @@ impl CudaExecutor {
             wgmma: info.capability == (9, 0),
         };
         let target = CudaTarget::new(machine);
-        let (modules, blas) = (Mutex::default(), OnceLock::new());
+        let (modules, blas, tuner) = (Mutex::default(), OnceLock::new(), OnceLock::new());
         let scratch = Mutex::new(scratch);
         let shared = Arc::new(Shared {
             info,
@@ -192,6 +236,7 @@ impl CudaExecutor {
             cache,
             modules,
             blas,
+            tuner,
         });
         Ok(Self { target, shared, states: AtomicU64::new(0) })
     }
@@ -204,6 +249,11 @@ impl CudaExecutor {
     /// Kernels compiled so far, those found on disk not counted.
     pub fn compiled(&self) -> usize {
         self.shared.cache.compiled()
+    }
+
+    /// Things measured so far to choose how they are computed, choices found on disk not counted.
+    pub fn measured(&self) -> usize {
+        self.shared.tuner.get().map_or(0, Tuner::measured)
     }
 
     /// Waits until all that was queued is done.
@@ -231,6 +281,14 @@ impl Executor for CudaExecutor {
     fn room(&self) -> Result<Option<Room>, ExecError> {
         let room = self.shared.stream.context().room().map_err(|e| failed("free memory", 0, &e))?;
         Ok(Some(room))
+    }
+
+    fn tuning(&self) -> Option<String> {
+        self.shared.tuner.get().map(Tuner::mark)
+    }
+
+    fn tuned_as(&self, tuning: &str) -> bool {
+        self.shared.tuner.get().is_some_and(|tuner| tuner.holds(tuning))
     }
 
     fn new_state(&self, spec: &Arc<StateSpec>, seed: u64) -> Result<Box<dyn State>, ExecError> {

@@ -8,6 +8,39 @@
 use libloading::os::unix::{Library, RTLD_GLOBAL, RTLD_NOW};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU32, Ordering};
+use thiserror::Error;
+
+/// The CUDA major version that the driver knows, once it was asked; 0 before. Libraries of a newer one do not work with it.
+static DRIVER_MAJOR: AtomicU32 = AtomicU32::new(0);
+
+/// Says which CUDA the driver knows, before the other libraries are opened.
+pub fn driver_knows(major: u32) {
+    DRIVER_MAJOR.store(major, Ordering::Relaxed);
+}
+
+/// Why a library cannot be used.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+pub enum LibFault {
+    /// It is nowhere.
+    #[error("{files} was not found: {remedy}")]
+    Missing {
+        /// Names that were looked for.
+        files: String,
+        /// What to install.
+        remedy: &'static str,
+    },
+    /// It is there and of no use.
+    #[error("{file} cannot be used: {why}; {remedy}")]
+    Unusable {
+        /// The file.
+        file: String,
+        /// What the system, or a look into it, says.
+        why: String,
+        /// What to install.
+        remedy: &'static str,
+    },
+}
 
 /// A library that this crate uses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,39 +73,75 @@ impl Lib {
     }
 
     /// Major versions that are looked for, the best first.
-    const fn versions(self) -> &'static [&'static str] {
+    fn versions(self) -> &'static [&'static str] {
+        match (self, DRIVER_MAJOR.load(Ordering::Relaxed)) {
+            (Self::Driver, _) => &["1"],
+            (Self::Nvrtc | Self::CublasLt, 12) => &["12", "13"],
+            (Self::Nvrtc | Self::CublasLt, _) => &["13", "12"],
+        }
+    }
+
+    /// Functions that every version of use has, the youngest among them.
+    const fn functions(self) -> &'static [&'static str] {
         match self {
-            Self::Driver => &["1"],
-            Self::Nvrtc | Self::CublasLt => &["13", "12"],
+            Self::Driver => &["cuInit", "cuDriverGetVersion", "cuGraphInstantiateWithFlags"],
+            Self::Nvrtc => &["nvrtcVersion", "nvrtcGetCUBIN"],
+            Self::CublasLt => &["cublasLtGetVersion", "cublasLtMatmulAlgoGetHeuristic"],
         }
     }
 
     /// Opens it, wherever it is; where it was found.
     ///
     /// # Errors
-    /// If it is nowhere: the file's name and what to install.
-    pub fn open(self) -> Result<&'static str, String> {
-        static FOUND: [OnceLock<Option<String>>; 3] = [const { OnceLock::new() }; 3];
-        let found = FOUND[self as usize].get_or_init(|| self.find());
-        found.as_deref().ok_or_else(|| format!("{} was not found: {}", self.file(), self.remedy()))
+    /// If it is nowhere, or of no use: the file's name and what to install.
+    pub fn open(self) -> Result<&'static str, LibFault> {
+        static FOUND: [OnceLock<Result<String, LibFault>>; 3] = [const { OnceLock::new() }; 3];
+        let found = FOUND[self as usize].get_or_init(|| self.find(&folders()));
+        found.as_deref().map_err(Clone::clone)
     }
 
-    fn find(self) -> Option<String> {
+    /// The first that can be used, by the system's search and then in `folders`.
+    fn find(self, folders: &[PathBuf]) -> Result<String, LibFault> {
         let names: Vec<String> = self.versions().iter().map(|v| format!("{}.{v}", self.file())).collect();
-        if let Some(name) = names.iter().find(|name| load(Path::new(name))) {
-            return Some(name.clone());
-        }
-        let folders = folders();
         let paths = names.iter().flat_map(|name| folders.iter().map(move |folder| folder.join(name)));
-        paths.filter(|path| path.is_file()).find(|path| load(path)).map(|path| path.display().to_string())
+        let all = names.iter().map(PathBuf::from).chain(paths.filter(|path| path.is_file()));
+        let mut unusable = None;
+        for path in all {
+            match self.load(&path) {
+                Ok(()) => return Ok(path.display().to_string()),
+                Err(why) if is_absent(&path, &why) => {}
+                Err(why) => unusable = unusable.or(Some((path, why))),
+            }
+        }
+        let remedy = self.remedy();
+        Err(match unusable {
+            Some((path, why)) => LibFault::Unusable { file: path.display().to_string(), why, remedy },
+            None => LibFault::Missing { files: names.join(" or "), remedy },
+        })
+    }
+
+    /// Opens a library for the life of the program; why that is not possible.
+    fn load(self, path: &Path) -> Result<(), String> {
+        // SAFETY: the libraries of CUDA run nothing of their own when they are opened.
+        let library = unsafe { Library::open(Some(path), RTLD_NOW | RTLD_GLOBAL) };
+        let library = library.map_err(|e| match &e {
+            libloading::Error::DlOpen { source } => source.to_string(),
+            other => other.to_string(),
+        })?;
+        for name in self.functions() {
+            // SAFETY: the address is looked at, not called.
+            if unsafe { library.get::<*const ()>(name.as_bytes()) }.is_err() {
+                return Err(format!("it has no function {name}: it is too old, or another library"));
+            }
+        }
+        std::mem::forget(library);
+        Ok(())
     }
 }
 
-/// Opens a library for the life of the program.
-fn load(path: &Path) -> bool {
-    // SAFETY: the libraries of CUDA run nothing of their own when they are opened.
-    let library = unsafe { Library::open(Some(path), RTLD_NOW | RTLD_GLOBAL) };
-    library.map(std::mem::forget).is_ok()
+/// True if the system's loader says of a file that it is not there, and not of one that the file needs.
+fn is_absent(path: &Path, why: &str) -> bool {
+    why.contains("No such file or directory") && why.starts_with(&*path.to_string_lossy())
 }
 
 /// Folders outside the system's search.
@@ -108,4 +177,26 @@ fn entries(folder: &Path, prefix: &str) -> Vec<PathBuf> {
         listed.filter(|e| e.file_name().to_string_lossy().starts_with(prefix)).map(|e| e.path()).collect();
     found.sort();
     found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_missing_is_told_from_what_is_of_no_use() {
+        let folder = std::env::temp_dir().join(format!("ocelli-libraries-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let path = folder.join("libnvrtc.so.12");
+        std::fs::write(&path, "text").unwrap();
+        let why = Lib::Nvrtc.load(&path).unwrap_err();
+        assert!(!is_absent(&path, &why), "{why}");
+        let other = folder.join("libnvrtc.so.13");
+        let why = Lib::Nvrtc.load(&other).unwrap_err();
+        assert!(is_absent(&other, &why), "{why}");
+        // A library, and not the one that is meant.
+        let libc = Lib::Nvrtc.load(Path::new("libc.so.6")).unwrap_err();
+        assert!(libc.contains("has no function nvrtcVersion"), "{libc}");
+        std::fs::remove_dir_all(folder).unwrap();
+    }
 }

@@ -28,7 +28,7 @@ pub enum NvrtcFault {
 /// # Errors
 /// If it is not there.
 pub fn version() -> Result<String, NvrtcFault> {
-    Lib::Nvrtc.open().map_err(NvrtcFault::Missing)?;
+    Lib::Nvrtc.open().map_err(|e| NvrtcFault::Missing(e.to_string()))?;
     let (mut major, mut minor) = (0, 0);
     // SAFETY: the library is there; it writes two numbers.
     let status = unsafe { sys::nvrtcVersion(&mut major, &mut minor) };

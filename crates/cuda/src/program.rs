@@ -2,7 +2,7 @@
 
 use crate::addresses::Addresses;
 use crate::blas::WORKSPACE;
-use crate::driver::{DeviceBuffer, Driven, DriverFault, Event, Graph, PinnedBuffer, Stream};
+use crate::driver::{self, DeviceBuffer, Driven, DriverFault, Event, Graph, PinnedBuffer, Stream};
 use crate::executor::{Shared, lock};
 use crate::plan::{self, Own, Step};
 use crate::ready::{Ready, prepare};
@@ -51,6 +51,8 @@ pub struct CudaProgram {
     fits: Option<Arc<StateSpec>>,
     shared: Arc<Shared>,
     id: u64,
+    /// Its name, for errors that show later.
+    name: Arc<str>,
 }
 
 impl CudaProgram {
@@ -73,7 +75,7 @@ impl CudaProgram {
             scratch.loaded
         };
         let shared = shared.clone();
-        let (next_stage, binding, fits) = (0, None, None);
+        let (next_stage, binding, fits, name) = (0, None, None, Arc::from(&*plan.name));
         Ok(Self {
             plan,
             steps,
@@ -88,6 +90,7 @@ impl CudaProgram {
             fits,
             shared,
             id,
+            name,
         })
     }
 
@@ -126,7 +129,7 @@ impl CudaProgram {
             .write(&shared.stream, 0, bytemuck::cast_slice(&table))
             .map_err(|e| failed("lists of addresses", table.len() * 8, &e))?;
         let mut graph = None;
-        if shared.options.cuda_graph && !calls.is_empty() {
+        if shared.options.cuda_graph && !shared.options.synchronous && !calls.is_empty() {
             graph = Some(
                 Graph::record(&shared.stream, || self.queue_branches(&calls).map_err(Recording::Exec))
                     .map_err(|e| match e {
@@ -191,9 +194,11 @@ impl CudaProgram {
             }
             Ready::Zero(_, bytes) => {
                 // SAFETY: as above.
-                unsafe { stream.zero(bound.addresses[0], *bytes) }.map_err(|e| e.to_string())
+                unsafe { stream.fill(bound.addresses[0], 0, *bytes) }.map_err(|e| e.to_string())
             }
         };
+        let waited = || stream.synchronize().map_err(|e| e.to_string());
+        let done = if self.shared.options.synchronous { done.and_then(|()| waited()) } else { done };
         done.map_err(|message| {
             let launch = self.steps[bound.step].launch;
             let name = self.plan.launches.get(launch);
@@ -221,6 +226,7 @@ impl CudaProgram {
         self.check_state(&spec)?;
         let state = own_state(&self.plan, state)?;
         self.bind(state)?;
+        driver::queued(&self.name);
         let bytes = self.own.input_bytes;
         self.stage(inputs).map_err(|e| failed(&format!("inputs of program '{}'", self.plan.name), bytes, &e))
     }

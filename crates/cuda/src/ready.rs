@@ -2,7 +2,7 @@
 
 use crate::blas::{Blas, Product};
 use crate::driver::Function;
-use crate::executor::Shared;
+use crate::executor::{Shared, tune};
 use crate::lower::{Arg, Call};
 use crate::plan::Step;
 use crate::target::NAME;
@@ -51,6 +51,11 @@ impl Ready {
 /// If a kernel does not compile, or the library cannot make a product.
 pub fn prepare(plan: &Plan, steps: &[Step], shared: &Arc<Shared>) -> Result<Vec<Vec<Ready>>, ExecError> {
     shared.compile(steps.iter().flat_map(Step::sources))?;
+    let products = steps.iter().flat_map(|s| &s.lowered.calls).any(|c| matches!(c, Call::Gemm(_)));
+    let tuner = if products { shared.tuner()? } else { None };
+    if let Some(tuner) = tuner {
+        tune::settle(steps, shared, tuner)?;
+    }
     let device = |i: usize, message: String| {
         let name = plan
             .launches
@@ -76,7 +81,10 @@ pub fn prepare(plan: &Plan, steps: &[Step], shared: &Arc<Shared>) -> Result<Vec<
         }
         Call::Gemm(g) => {
             let blas: &Blas = shared.blas()?;
-            let product = blas.choose(*g, shared.options.tf32).map_err(|m| device(step.launch, m))?;
+            let mut product = blas.choose(*g, shared.options.tf32).map_err(|m| device(step.launch, m))?;
+            if let Some(way) = tuner.and_then(|tuner| tune::way(&product, shared, blas, tuner)) {
+                product.way = way;
+            }
             Ok(Ready::Product(Box::new(product)))
         }
         Call::Zero(arg, bytes) => Ok(Ready::Zero(*arg, *bytes)),

@@ -231,6 +231,17 @@ pub trait Executor: Send + Sync {
         Ok(None)
     }
 
+    /// What stands for the choices of kernels made so far by measuring (rule 9); none if nothing is chosen so.
+    fn tuning(&self) -> Option<String> {
+        None
+    }
+
+    /// True if the choices that `tuning`, of this executor or another, stands for are made here as well: then results are
+    /// equal to the bit.
+    fn tuned_as(&self, _tuning: &str) -> bool {
+        false
+    }
+
     /// A state with every slot at its start under `seed`.
     ///
     /// # Errors

@@ -69,7 +69,7 @@ fn load(args: &Args) -> anyhow::Result<Trained> {
         On::Cpu => Device::Cpu,
         On::Cuda => Device::Cuda,
     };
-    let executor = device::start(&mut saved.config, &[], &mut warn)?;
+    let executor = device::start(&mut saved.config, None, &mut warn)?;
     // One longer than what was trained on is allowed, up to the position table.
     let limit = args.max_length.map(|n| n as usize).or(saved.text_limit()).unwrap_or(usize::MAX);
     let captions = Captions {

@@ -17,29 +17,39 @@ use std::sync::Arc;
 /// If it asks for what is not there yet, or the device is not there or does not start: what to install.
 pub fn of(resolved: &Resolved, tell: &mut dyn FnMut(&str)) -> anyhow::Result<(Config, Arc<dyn Executor>)> {
     let mut c = resolved.for_training()?.clone();
-    let executor = start(&mut c, &resolved.cpu_notices, tell)?;
+    let executor = start(&mut c, Some(&resolved.cpu_notices), tell)?;
     Ok((c, executor))
 }
 
-/// The device that a configuration asks for, which settles what is left to it. `notices` are for the CPU.
+/// The device that a configuration asks for, which settles what is left to it. `notices` are for the CPU; none where a
+/// trained model is used: then it is not said either that there is no GPU.
 ///
 /// # Errors
 /// If the device is not there or does not start: what to install.
 pub fn start(
     c: &mut Config,
-    notices: &[String],
+    notices: Option<&[String]>,
     tell: &mut dyn FnMut(&str),
 ) -> anyhow::Result<Arc<dyn Executor>> {
     let t = &c.trainer;
-    let options = CudaOptions { tf32: t.tf32, cuda_graph: t.cuda_graph, ..CudaOptions::default() };
+    let options = CudaOptions {
+        tf32: t.tf32,
+        cuda_graph: t.cuda_graph,
+        autotune: t.autotune,
+        ..CudaOptions::default()
+    };
     let gpu = match t.device {
         Device::Cpu => None,
         Device::Cuda => Some(CudaExecutor::new(options).context("trainer_config.device=cuda")?),
-        Device::Auto => gpu_if_any(options),
+        Device::Auto => match notices {
+            Some(_) => gpu_if_any(options, tell),
+            None => gpu_if_any(options, &mut |_| ()),
+        },
     };
     let executor: Arc<dyn Executor> = match gpu {
         Some(gpu) => Arc::new(gpu),
         None => {
+            let notices = notices.unwrap_or_default();
             notices.iter().for_each(|line| tell(&format!("note: {line}")));
             Arc::new(CpuExecutor::new(t.threads).context("the CPU executor cannot start")?)
         }
@@ -59,12 +69,15 @@ pub fn settle(c: &mut Config, target: &dyn Target) {
     }
 }
 
-/// The GPU, if there is one that works.
-pub fn gpu_if_any(options: CudaOptions) -> Option<CudaExecutor> {
+/// The GPU, if there is one that works. Why there is none is for `tell`; where a GPU must be there, it is a warning.
+fn gpu_if_any(options: CudaOptions, tell: &mut dyn FnMut(&str)) -> Option<CudaExecutor> {
     let told = |e: &CudaError| {
-        // Most machines have no GPU, and nothing is amiss there.
-        if ["/dev/nvidia0", "/dev/dxg"].iter().any(|path| Path::new(path).exists()) {
-            warn(&format!("note: the CPU is used, not the GPU: {e}"));
+        let device = ["/dev/nvidia0", "/dev/dxg"].iter().any(|path| Path::new(path).exists());
+        match (device, e.is_absent()) {
+            (true, _) => warn(&format!("note: the CPU is used, not the GPU: {e} (see `ocelli doctor`)")),
+            // Most machines have no GPU, and nothing is amiss there.
+            (false, true) => tell("device: CPU (there is no NVIDIA driver)"),
+            (false, false) => tell(&format!("device: CPU ({e})")),
         }
     };
     CudaExecutor::new(options).inspect_err(told).ok()

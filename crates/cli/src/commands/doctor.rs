@@ -7,7 +7,7 @@ use serde_json::json;
 pub fn doctor(as_json: bool) -> anyhow::Result<()> {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let checks = ocelli_cuda::doctor();
-    let ready = checks.iter().all(|c| c.found.is_ok() || c.what == "kernel cache");
+    let ready = checks.iter().all(|c| c.found.is_ok() || c.what.ends_with(" cache"));
     let device = if ready { "cuda" } else { "cpu" };
     if as_json {
         let one = |c: &ocelli_cuda::Check| json!({"what": c.what, "ok": c.found.is_ok(), "found": c.found.as_ref().unwrap_or_else(|e| e)});

@@ -94,17 +94,17 @@ impl Stream {
         self.raw
     }
 
-    /// Queues setting `bytes` bytes at a device address to 0.
+    /// Queues setting `bytes` bytes at a device address to `value`.
     ///
     /// # Errors
     /// If the driver refuses.
     ///
     /// # Safety
     /// The bytes must be memory of the device that is alive until it is done.
-    pub unsafe fn zero(&self, address: u64, bytes: usize) -> Driven<()> {
+    pub unsafe fn fill(&self, address: u64, value: u8, bytes: usize) -> Driven<()> {
         self.context.bind()?;
         // SAFETY: the caller's promise.
-        unsafe { result::memset_d8_async(address, 0, bytes, self.raw) }.asked("filling device memory")
+        unsafe { result::memset_d8_async(address, value, bytes, self.raw) }.asked("filling device memory")
     }
 
     /// What is queued from here on starts after what was queued before `event` was set.

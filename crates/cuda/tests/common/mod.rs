@@ -12,7 +12,15 @@ use ocelli_cuda::{CudaExecutor, CudaOptions};
 /// # Panics
 /// If `OCELLI_NEEDS_GPU` is set and there is none: then nothing may be skipped.
 pub fn executor() -> Option<CudaExecutor> {
-    match CudaExecutor::new(CudaOptions::default()) {
+    executor_with(CudaOptions::default())
+}
+
+/// As [`executor`], with options.
+///
+/// # Panics
+/// As [`executor`].
+pub fn executor_with(options: CudaOptions) -> Option<CudaExecutor> {
+    match CudaExecutor::new(options) {
         Ok(executor) => Some(executor),
         Err(e) if std::env::var_os("OCELLI_NEEDS_GPU").is_none() => {
             println!("skipped: no CUDA device ({e})");

@@ -77,6 +77,7 @@ impl Run<'_> {
             seed: self.config().trainer.seed,
             source_fingerprint: self.data.fingerprint.clone(),
             sizes,
+            tuning_hash: self.request.executor.tuning().unwrap_or_default(),
             ..Meta::default()
         }
     }

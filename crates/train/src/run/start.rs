@@ -24,6 +24,7 @@ use ocelli_data::batch::LossMode;
 use ocelli_data::loader::{Loader, LoaderOptions};
 use ocelli_data::sampler::{Position, Sampler, SamplerOptions};
 use ocelli_ir::SlotKind;
+use ocelli_ir::executor::Executor;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use std::time::SystemTime;
@@ -71,6 +72,10 @@ impl<'a> Run<'a> {
         let longest = Size { batch: c.trainer.train_batch_size, text: data.train.lengths().limit() };
         reporter.event(&Event::Note(&engine.describe_step(longest)?));
         let needed = engine.spec().bytes(SlotKind::in_snapshot) as u64;
+        let tuned_then = origin.as_ref().map_or("", |origin| &*origin.snapshot.meta.tuning_hash);
+        if let Some(line) = other_tuning(tuned_then, &*request.executor) {
+            reporter.event(&Event::Note(&format!("changed since: {line}")));
+        }
         let files = if resumed.step < total { Some(Files::new(run_dir(request, needed)?)) } else { None };
         if let Some(files) = &files {
             reporter.event(&Event::Note(&format!("run folder: {}", files.dir.path().display())));
@@ -151,6 +156,17 @@ fn place(c: &Config, origin: &Origin, reporter: &mut dyn Reporter) -> Result<Res
         batches: meta.data_step,
         from: Some(path.clone()),
         saved_unix_ms: meta.saved_unix_ms,
+    })
+}
+
+/// What to say of a run that goes on from a snapshot that was made with these choices of kernels.
+fn other_tuning(then: &str, executor: &dyn Executor) -> Option<String> {
+    (!then.is_empty() && !executor.tuned_as(then)).then(|| {
+        let now = executor.tuning().map_or("no measured ones".into(), |now| format!("others ({now})"));
+        format!(
+            "the snapshot was made with measured kernels ({then}), now there are {now} (trainer_config.autotune): the same \
+             numbers but for their last bits"
+        )
     })
 }
 

@@ -45,7 +45,7 @@ pub fn eval(args: &Args) -> anyhow::Result<()> {
     }
     saved.refused.iter().for_each(|e| warn(&format!("warning: {e}")));
     saved.config.trainer.threads = args.threads.map(|n| n as usize).or(saved.config.trainer.threads);
-    let executor = device::start(&mut saved.config, &[], &mut warn)?;
+    let executor = device::start(&mut saved.config, None, &mut warn)?;
     let request = Request {
         saved,
         other_data: source.is_some(),

@@ -69,7 +69,7 @@ fn foot(args: &Args) -> anyhow::Result<(Common, Settings, Machine)> {
     let resolved = config::load(&request)?;
     notices(&request).iter().for_each(|line| warn(&format!("note: {line}")));
     let mut c = resolved.for_training()?.clone();
-    let executor = device::start(&mut c, &[], &mut warn)?;
+    let executor = device::start(&mut c, Some(&[]), &mut warn)?;
     let machine = machine::machine(executor.target().name());
     // What `auto` found is not looked for again.
     request.overrides.push(format!("trainer_config.device={}", machine.device));
