@@ -30,22 +30,31 @@ __device__ __forceinline__ void load_rows(u32 (&r)[STEPS][4], const T* source, i
         }
 }
 
-// c (16 x 16 as two accumulators) += a b over HEAD.
-__device__ __forceinline__ void product(float (&c)[2][4], const u32 (&a)[STEPS][4], const T* tile, int lane) {
-    const u32* at = (const u32*)tile + lane / 4 * ROW + lane % 4;
+__device__ __forceinline__ u32 word_at(u32 at) {
+    u32 x;
+    asm volatile("ld.shared.u32 %0, [%1];" : "=r"(x) : "r"(at) : "memory");
+    return x;
+}
+// Where a lane's elements of a tile start for `product`, and for `spread`, in elements.
+__device__ __forceinline__ int lane_b(int lane) { return lane / 4 * ROW + lane % 4; }
+__device__ __forceinline__ int lane_bt(int lane) { return lane % 4 * 2 * ROW + lane / 4; }
+
+// c (16 x 16 as two accumulators) += a b over HEAD; `at` is the address of a lane's place.
+__device__ __forceinline__ void product(float (&c)[2][4], const u32 (&a)[STEPS][4], u32 at, int) {
 #pragma unroll
     for (int k = 0; k < STEPS; k++)
 #pragma unroll
-        for (int n = 0; n < 2; n++) mma8_tf32(c[n], a[k], at[n * 8 * ROW + k * 8], at[n * 8 * ROW + k * 8 + 4]);
+        for (int n = 0; n < 2; n++)
+            mma8_tf32(c[n], a[k], word_at(at + (n * 8 * ROW + k * 8) * 4), word_at(at + (n * 8 * ROW + k * 8 + 4) * 4));
 }
 // c (16 x HEAD) += a (16 x 16) tile. Rows 2 q and 2 q + 1 stand where mma has rows q and q + 4: see pack_a.
-__device__ __forceinline__ void spread(float (&c)[COLS][4], const u32 (&a)[PACKED], const T* tile, int lane) {
-    const u32* at = (const u32*)tile + lane % 4 * 2 * ROW + lane / 4;
+__device__ __forceinline__ void spread(float (&c)[COLS][4], const u32 (&a)[PACKED], u32 at, int) {
 #pragma unroll
     for (int n = 0; n < 2; n++) {
         u32 half[4] = {a[4 * n], a[4 * n + 1], a[4 * n + 2], a[4 * n + 3]};
 #pragma unroll
-        for (int i = 0; i < COLS; i++) mma8_tf32(c[i], half, at[n * 8 * ROW + i * 8], at[(n * 8 + 1) * ROW + i * 8]);
+        for (int i = 0; i < COLS; i++)
+            mma8_tf32(c[i], half, word_at(at + (n * 8 * ROW + i * 8) * 4), word_at(at + ((n * 8 + 1) * ROW + i * 8) * 4));
     }
 }
 // Stores 16 x HEAD sums times `up` (rows r) and `down` (rows r + 8); rows from `end` on are left out.
@@ -68,4 +77,10 @@ __device__ __forceinline__ void pack_a(u32 (&a)[PACKED], const float (&c)[2][4])
         a[4 * n + 2] = to_tf32(c[n][1]);
         a[4 * n + 3] = to_tf32(c[n][3]);
     }
+}
+// Weights that dropout leaves, as a fragments.
+__device__ __forceinline__ void pack_kept(u32 (&a)[PACKED], float (&p)[2][4], uint4 words) {
+#pragma unroll
+    for (int n = 0; n < 8; n++) Decisions::drop(p[n / 4][n % 4], word_of(words, n / 4 * 2 + n % 4 / 2), n % 2);
+    pack_a(a, p);
 }

@@ -212,9 +212,10 @@ impl Cx<'_> {
         let (dq, dk, dv) = (self.arg("DQ")?, self.arg("DK")?, self.arg("DV")?);
         let small = memory <= self.machine.shared && e.d <= 64 && e.h == e.g && tiles <= 20;
         if self.cores() && self.dtype.size() == 2 && small {
-            let warps = if keys >= 12 { 8 } else { keys.min(4) };
+            let warps = if keys >= 12 { 10 } else { keys.min(4) };
             let defines = self.defines().with("WARPS", warps).with("HEADS", 1);
-            let source = defines.source(&self.text(&[GRADIENT, include_str!("backward.cu")]));
+            let text = self.text(&[include_str!("backward_start.cuh"), include_str!("backward.cu")]);
+            let source = defines.source(&text);
             let args = self.args(&["Q", "K", "V", "O", "LSE", "DO"], &[dq, dk, dv])?;
             done.calls.push(call("attention_backward", source, [1, e.h, e.b], 32 * warps, memory, args));
             return Some(());

@@ -1,8 +1,8 @@
 // What the attention kernels share: constants from the macros, arguments, rows in shared memory, fragments, dropout.
 //
 // The text compiled is: macros, kernels/prelude.cuh, this file; for the simple kernels simple.cuh, for those on tensor cores
-// fragments_16.cuh or (T float) fragments_tf32.cuh, tiles.cuh and for gradients backward_tile.cuh, for few queries few.cuh; then
-// one .cu file.
+// fragments_16.cuh or (T float) fragments_tf32.cuh, tiles.cuh and for gradients backward_start.cuh or backward_tile.cuh; for
+// few queries few.cuh; then one .cu file.
 // Macros: T (float, bf16, f16), HEAD, TQ, TK, H, G, B, CAUSAL, KV_LEN, DROPOUT (threshold of 16 bits, 0 = none), SITE_LO,
 // SITE_HI, SCALE, and for each [B, T, heads, HEAD] operand its strides in elements: Q_SB, Q_ST, Q_SH and so on for K, V, O,
 // DO, DQ, DK, DV (the last axis has stride 1); for tensor cores also WARPS (of a block) and, where a kernel says so, HEADS (of
@@ -13,8 +13,6 @@
 constexpr float LOG2E = 1.4426950408889634f, LN2 = 0.6931471805599453f;
 // Scores are kept in units of log 2: exp(SCALE s) = exp2(FACTOR s).
 constexpr float FACTOR = float(SCALE) * LOG2E;
-// The score that no key reaches: its weight is exactly 0.
-#define HIDDEN (FACTOR < 0 ? INF : -INF)
 constexpr int GROUP = H / G, QUERY_TILES = (TQ + 15) / 16, KEY_TILES = (TK + 15) / 16;
 
 #if KV_LEN
@@ -73,6 +71,20 @@ struct Decisions {
             : "+f"(x), "+f"(weight) : "f"(rest), "r"(odd ? word : word << 16), "r"(u32(DROPOUT) << 16));
 #else
         x *= weight;
+#endif
+    }
+    // All bits of those halves of a word whose decision is to keep.
+    static __device__ __forceinline__ u32 halves(u32 word) {
+#if DROPOUT > 0x7c00
+        return (word >= u32(DROPOUT) << 16 ? 0xffff0000u : 0) | ((word & 0xffffu) >= DROPOUT ? 0xffffu : 0);
+#elif DROPOUT
+        // Kept are a half with its upper bit set, and one whose other bits, read as an f16, are the threshold or more or no number.
+        u32 high, low;
+        asm("prmt.b32 %0, %1, 0, 0xbb99;" : "=r"(high) : "r"(word));
+        asm("{.reg .b32 t; abs.f16x2 t, %1; set.geu.u32.f16x2 %0, t, %2;}" : "=r"(low) : "r"(word), "r"(u32(DROPOUT) * 0x10001u));
+        return high | low;
+#else
+        return 0xffffffffu;
 #endif
     }
     static __device__ __forceinline__ bool keeps(u32 word, int odd) {
