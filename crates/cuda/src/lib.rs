@@ -16,6 +16,7 @@ mod driver;
 mod elements;
 mod executor;
 mod gpu;
+mod late;
 mod libraries;
 mod lower;
 mod nvrtc;

@@ -78,6 +78,8 @@ pub enum Arg {
     Out(usize, usize),
     /// This many bytes into the launch's workspace.
     Work(usize),
+    /// This many bytes into what the launch keeps until its late sums are made.
+    Kept(usize),
     /// A list of the launch's own: the address and the count of each [`Lowered::table`] entry, as pairs of 64-bit words.
     Table,
 }
@@ -89,6 +91,7 @@ impl Arg {
             Self::In(i, at) => Self::In(i, at + bytes),
             Self::Out(i, at) => Self::Out(i, at + bytes),
             Self::Work(at) => Self::Work(at + bytes),
+            Self::Kept(at) => Self::Kept(at + bytes),
             Self::Table => Self::Table,
         }
     }
@@ -167,6 +170,19 @@ pub enum Call {
     Zero(Arg, usize),
 }
 
+/// Sums of columns that need not be made before somebody reads them: those of many launches are made at once.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LateSums {
+    /// f32 `[rows, to.len(), cols]`.
+    pub from: Arg,
+    /// Terms of a sum.
+    pub rows: usize,
+    /// Sums for each place.
+    pub cols: usize,
+    /// Where they go, in f32.
+    pub to: Vec<Arg>,
+}
+
 /// What a launch becomes.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Lowered {
@@ -176,6 +192,10 @@ pub struct Lowered {
     pub work: usize,
     /// What [`Arg::Table`] lists: addresses and counts.
     pub table: Vec<(Arg, u64)>,
+    /// Bytes of its own that live until its late sums are made.
+    pub kept: usize,
+    /// What is left to be done.
+    pub late: Vec<LateSums>,
 }
 
 impl Lowered {

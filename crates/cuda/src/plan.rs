@@ -1,5 +1,6 @@
 //! A plan's launches, lowered: calls whose operands are places, still without addresses.
 
+use crate::late::{Bytes, Late};
 use crate::lower::{ALIGNMENT, Arg, Call, Lowered, Lowering, Machine, Tensor, align_at};
 use crate::ops;
 use crate::target::NAME;
@@ -48,6 +49,8 @@ pub struct Step {
     pub ins: Vec<Spot>,
     /// Results.
     pub outs: Vec<Spot>,
+    /// Where in the program's own memory it keeps what late sums are made of.
+    pub kept: usize,
 }
 
 /// A program's own memory: what the host gives, and copies of results that lie where a later write could reach them.
@@ -68,7 +71,9 @@ pub struct Own {
 /// # Errors
 /// If a launch has no kernel, or an operand does not lie inside its place.
 pub fn steps(plan: &Plan, machine: Machine) -> Result<(Vec<Step>, Own), ExecError> {
-    let own = own(plan);
+    let mut own = own(plan);
+    let mut late = Late::default();
+    let mut kept = own.bytes;
     let mut steps: Vec<Step> = Vec::with_capacity(plan.launches.len());
     // The step of each launch.
     let mut at: Vec<usize> = Vec::with_capacity(plan.launches.len());
@@ -81,13 +86,23 @@ pub fn steps(plan: &Plan, machine: Machine) -> Result<(Vec<Step>, Own), ExecErro
             Op::Cast(_) if count > 1 => casts((plan, &own), i, count)?,
             _ => single((plan, &own), i, machine)?,
         };
+        let branch = rest[0].branch.min(BRANCHES - 1);
+        let touched = touched((plan, &own), &rest[..count])
+            .map_err(|m| ExecError::misuse(&plan.name, format!("{}: {m}", at_launch(plan, i))))?;
+        let sums = late.before(&touched, branch, &steps);
+        steps.extend(sums);
         at.extend(std::iter::repeat_n(steps.len(), count));
-        let waits =
-            plan.launches[i..i + count].iter().flat_map(|l| &l.after).filter_map(|&l| at.get(l).copied());
-        let after = waits.filter(|&s| s < steps.len()).collect();
-        steps.push(Step { branch: rest[0].branch.min(BRANCHES - 1), after, ..step });
+        let waits = rest[..count].iter().flat_map(|l| &l.after).filter_map(|&l| at.get(l).copied());
+        let mut after: Vec<usize> = waits.filter(|&s| s < steps.len()).collect();
+        after.extend(late.made_for(&touched, branch, &steps));
+        let bytes = step.lowered.kept.next_multiple_of(ALIGNMENT);
+        steps.push(Step { branch, after, kept, ..step });
+        kept += bytes;
+        late.leave(steps.len() - 1, &steps[steps.len() - 1]);
         i += count;
     }
+    let sums = late.make(0, &steps);
+    steps.extend(sums);
     for ((name, operand), kept) in plan.outputs.iter().zip(&own.kept) {
         spot((plan, &own), operand)
             .map_err(|m| ExecError::misuse(&plan.name, format!("output '{name}': {m}")))?;
@@ -107,10 +122,23 @@ pub fn steps(plan: &Plan, machine: Machine) -> Result<(Vec<Step>, Own), ExecErro
                 lowered,
                 ins,
                 outs,
+                kept: 0,
             });
         }
     }
+    own.bytes = kept;
     Ok((steps, own))
+}
+
+/// All bytes that launches read or write.
+fn touched(at: Planned<'_>, launches: &[Launch]) -> Result<Vec<Bytes>, String> {
+    let operands = launches.iter().flat_map(|l| l.inputs.iter().chain(&l.outputs));
+    let bytes = |o: &Operand| {
+        let start = spot(at, o)?;
+        let first = o.view.offset * o.dtype.size();
+        Ok((start.home, start.at..start.at + o.end_bytes().saturating_sub(first).max(1)))
+    };
+    operands.map(bytes).collect()
 }
 
 fn own(plan: &Plan) -> Own {
@@ -163,7 +191,7 @@ fn single(at: Planned<'_>, i: usize, machine: Machine) -> Result<Step, ExecError
             message: format!("no kernel for {}", types.join(", ")),
         }
     })?;
-    Ok(Step { launch: i, launches: 1, branch: 0, after: vec![], lowered, ins, outs })
+    Ok(Step { launch: i, launches: 1, branch: 0, after: vec![], lowered, ins, outs, kept: 0 })
 }
 
 /// How many launches from the first on are steps of one optimiser under the same scalars: one launch makes them all.
@@ -201,7 +229,7 @@ fn adams(at: Planned<'_>, first: usize, count: usize) -> Result<Step, ExecError>
     let aligned = tensors.iter().all(|t| t.align >= 16);
     let sizes: Vec<usize> = launches.iter().map(|l| l.inputs[0].view.shape.numel()).collect();
     let lowered = ops::many_adam(op, &sizes, aligned);
-    Ok(Step { launch: first, launches: count, branch: 0, after: vec![], lowered, ins, outs })
+    Ok(Step { launch: first, launches: count, branch: 0, after: vec![], lowered, ins, outs, kept: 0 })
 }
 
 /// How many launches from the first on are casts between the same types, none of which reads what another makes.
@@ -234,7 +262,7 @@ fn casts(at: Planned<'_>, first: usize, count: usize) -> Result<Step, ExecError>
     let aligned = launches.iter().flat_map(|l| [&l.inputs[0], &l.outputs[0]]).all(|o| tensor(o).align >= 16);
     let sizes: Vec<usize> = launches.iter().map(|l| l.inputs[0].view.shape.numel()).collect();
     let lowered = ops::many_casts(types, &sizes, aligned);
-    Ok(Step { launch: first, launches: count, branch: 0, after: vec![], lowered, ins, outs })
+    Ok(Step { launch: first, launches: count, branch: 0, after: vec![], lowered, ins, outs, kept: 0 })
 }
 
 fn tensor(o: &Operand) -> Tensor {
@@ -289,6 +317,7 @@ impl Step {
         let (spot, more) = match arg {
             Arg::In(i, more) => (self.ins[i], more),
             Arg::Out(i, more) => (self.outs[i], more),
+            Arg::Kept(more) => (Spot { home: Home::Own, at: self.kept }, more),
             Arg::Work(_) | Arg::Table => return None,
         };
         Some(Spot { at: spot.at + more, ..spot })
@@ -298,7 +327,7 @@ impl Step {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ocelli_ir::ops::{Add, Increment};
+    use ocelli_ir::ops::{Add, Increment, LayerNormGrad};
     use ocelli_ir::{DType, Init, Slot, SlotKind, StateSpec};
     use std::sync::Arc;
 
@@ -347,6 +376,61 @@ mod tests {
         assert_eq!(steps[0].outs, [spot(Home::Arena, 512)]);
         assert_eq!(steps[1].ins, [spot(Home::State(SlotId(0)), 0)]);
         assert_eq!((&steps[2].ins, &steps[2].outs), (&steps[1].outs, &vec![spot(Home::Own, 1536)]));
+    }
+
+    /// Two gradients of norms, the second on another branch, then a sum of what they leave for one scale and one shift.
+    #[test]
+    fn sums_that_launches_leave_are_made_once_before_they_are_read() {
+        let (rows, cols) = (64, 128);
+        let f32 = |at: usize, shape: &[usize]| Operand {
+            place: Place::Arena(at),
+            contents: 0,
+            view: View::contiguous(shape.to_vec()),
+            dtype: DType::F32,
+        };
+        let matrix = rows * cols * 4;
+        let norm = |at: usize, branch| Launch {
+            op: LayerNormGrad.into(),
+            scope: "".into(),
+            inputs: vec![
+                f32(0, &[rows, cols]),
+                f32(matrix, &[cols]),
+                f32(matrix + 512, &[rows]),
+                f32(matrix + 768, &[rows]),
+                f32(2 * matrix, &[rows, cols]),
+            ],
+            outputs: vec![f32(at, &[rows, cols]), f32(at + matrix, &[cols]), f32(at + matrix + 512, &[cols])],
+            branch,
+            after: vec![],
+        };
+        let (first, second) = (4 * matrix, 6 * matrix);
+        let add = Launch {
+            op: Add.into(),
+            scope: "".into(),
+            inputs: vec![f32(first + matrix, &[cols]), f32(second + matrix + 512, &[cols])],
+            outputs: vec![f32(8 * matrix, &[cols])],
+            branch: 0,
+            after: vec![1],
+        };
+        let plan = Plan {
+            name: "late".into(),
+            launches: vec![norm(first, 0), norm(second, 1), add],
+            inputs: vec![],
+            outputs: vec![("y".into(), f32(8 * matrix, &[cols]))],
+            arena_bytes: 9 * matrix,
+            state: Arc::default(),
+        };
+        let (steps, own) = steps(&plan, Machine::new(100)).unwrap();
+        let launches: Vec<(usize, usize, usize)> =
+            steps.iter().map(|s| (s.launch, s.launches, s.branch)).collect();
+        assert_eq!(launches, [(0, 1, 0), (1, 1, 1), (1, 0, 0), (2, 1, 0)]);
+        // The sums wait for the other branch, and go to all four places.
+        assert_eq!((&steps[2].after, steps[2].outs.len()), (&vec![1], 4));
+        assert_eq!(steps[2].outs[3], Spot { home: Home::Arena, at: second + matrix + 512 });
+        // What they are made of lies apart.
+        assert_eq!(steps[1].kept, steps[0].kept + steps[0].lowered.kept);
+        assert_eq!(own.bytes, steps[1].kept + steps[1].lowered.kept);
+        assert!(steps[0].lowered.kept >= 2 * cols * 4);
     }
 
     #[test]

@@ -10,6 +10,9 @@ typedef unsigned int u32;
 typedef unsigned long long u64;
 typedef long long i64;
 
+// One of the pairs that a launch's list of addresses holds.
+struct Entry { u64 address, count; };
+
 #define FULL_WARP 0xffffffffu
 #define INF __int_as_float(0x7f800000)
 

@@ -1,6 +1,5 @@
 // One step of Adam or AdamW on chunks of parameters. A chunk is seven entries of `table` (address, count): p, m, v, g, and
 // where the new p, m, v go, which may be the same places. If ALIGNED, addresses are multiples of 16.
-struct Entry { u64 address, count; };
 
 __device__ __forceinline__ void adam_one(float& p, float& m, float& v, float g, float scale, float lr, float size, float root) {
     g *= scale;

@@ -1,5 +1,4 @@
 // Chunks of tensors in another type. A chunk is two entries of `table` (address, count): from and to.
-struct Entry { u64 address, count; };
 template <typename E> struct alignas(sizeof(E) * 4) Four { E e[4]; };
 
 extern "C" __global__ void __launch_bounds__(256) casts(const Entry* table) {

@@ -1,26 +1,85 @@
 //! Sums of the columns of f32 matrices in a workspace: the last step of sums that many blocks share.
 
-use crate::lower::{Arg, Call, Defines, KernelCall, c_type};
+use crate::lower::{ALIGNMENT, Arg, Call, Defines, KernelCall, LateSums, Lowered, c_type};
 use ocelli_ir::DType;
 
-/// `to[j][c] = sum over r of from[r, j, c]`, in a fixed order, `from` f32 `[rows, to.len(), cols]`.
-pub fn call(from: Arg, rows: usize, cols: usize, to: &[Arg], dtype: DType) -> Call {
-    let all = cols * to.len();
-    let names: Vec<String> = (0..to.len()).map(|j| format!("to{j}")).collect();
-    let params: String = names.iter().map(|n| format!(", T* {n}")).collect();
-    let defines = Defines::new()
-        .with("ROWS", rows)
-        .with("COLS", cols)
-        .with("ALL", all)
-        .with("T", c_type(dtype))
-        .with("TO_PARAMS", params)
-        .with("TO", names.join(", "));
+/// Most bytes that a launch keeps for late sums: a launch that has more to add is long, and its sums beside it short.
+const MOST_KEPT: usize = 1 << 20;
+/// Columns of a block.
+const WIDTH: usize = 32;
+/// Warps of a block that adds for several launches.
+const GROUPS: usize = 32;
+
+/// `to[c] = sum over r of from[r, c]`, in a fixed order, `from` f32 `[rows, cols]`.
+pub fn call(from: Arg, rows: usize, cols: usize, to: Arg, dtype: DType) -> Call {
+    let defines = Defines::new().with("ROWS", rows).with("COLS", cols).with("T", c_type(dtype));
     Call::Kernel(KernelCall {
         entry: "column_sum",
         source: defines.source(include_str!("column_sum.cu")),
-        grid: [all.div_ceil(32).max(1) as u32, 1, 1],
+        grid: [cols.div_ceil(WIDTH).max(1) as u32, 1, 1],
         block: 256,
         shared: 0,
-        args: [&[from], to].concat(),
+        args: vec![from, to],
     })
+}
+
+/// Sums that are to be made of what a kernel leaves behind.
+pub struct Sums {
+    /// Where the kernel leaves f32 `[rows, to.len(), cols]`.
+    pub parts: Arg,
+    rest: LateSums,
+}
+
+impl Sums {
+    /// Room for the parts.
+    pub fn new(done: &mut Lowered, rows: usize, cols: usize, to: &[Arg]) -> Self {
+        let bytes = rows * cols * to.len() * size_of::<f32>();
+        let parts = if bytes <= MOST_KEPT {
+            let at = done.kept;
+            done.kept = (at + bytes).next_multiple_of(ALIGNMENT);
+            Arg::Kept(at)
+        } else {
+            done.reserve(bytes)
+        };
+        Self { parts, rest: LateSums { from: parts, rows, cols, to: to.to_vec() } }
+    }
+
+    /// The sums, behind the kernel: now, or late.
+    pub fn make(self, done: &mut Lowered) {
+        match self.parts {
+            Arg::Kept(_) => done.late.push(self.rest),
+            _ => {
+                let now = late(&[self.rest]);
+                done.table.extend(now.table);
+                done.calls.extend(now.calls);
+            }
+        }
+    }
+}
+
+/// Sums of several launches in one.
+pub fn late(sums: &[LateSums]) -> Lowered {
+    let mut done = Lowered::default();
+    for s in sums {
+        let pitch = s.cols * s.to.len();
+        for (j, to) in s.to.iter().enumerate() {
+            for first in (0..s.cols).step_by(WIDTH) {
+                let at = |col: usize| col * size_of::<f32>();
+                done.table.push((s.from.further(at(j * s.cols + first)), (s.rows | pitch << 32) as u64));
+                done.table.push((to.further(at(first)), (s.cols - first).min(WIDTH) as u64));
+            }
+        }
+    }
+    if done.table.is_empty() {
+        return done;
+    }
+    done.calls.push(Call::Kernel(KernelCall {
+        entry: "column_sums",
+        source: Defines::new().with("GROUPS", GROUPS).source(include_str!("column_sums.cu")),
+        grid: [(done.table.len() / 2) as u32, 1, 1],
+        block: 32 * GROUPS as u32,
+        shared: 0,
+        args: vec![Arg::Table],
+    }));
+    done
 }

@@ -38,7 +38,7 @@ pub fn forward(cx: &Lowering) -> Option<Lowered> {
     let sums = done.reserve(parts(rows) * size_of::<f32>());
     let arg = |i| Arg::In(i, 0);
     done.calls.push(losses((arg(0), cx.ins[0].dtype), [rows, cols], [arg(1), arg(2), Arg::Out(1, 0), sums]));
-    done.calls.push(column_sum::call(sums, parts(rows), 1, &[Arg::Out(0, 0)], DType::F32));
+    done.calls.push(column_sum::call(sums, parts(rows), 1, Arg::Out(0, 0), DType::F32));
     Some(done)
 }
 

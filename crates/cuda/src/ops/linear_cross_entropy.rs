@@ -48,7 +48,7 @@ pub fn forward(cx: &Lowering) -> Option<Lowered> {
         done.calls.push(cross_entropy::losses((logits, DType::F32), [count, v], others));
         sums = sums.further(cross_entropy::parts(count) * size_of::<f32>());
     }
-    done.calls.push(column_sum::call(first, parts, 1, &[Arg::Out(0, 0)], DType::F32));
+    done.calls.push(column_sum::call(first, parts, 1, Arg::Out(0, 0), DType::F32));
     Some(done)
 }
 

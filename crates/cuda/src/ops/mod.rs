@@ -23,6 +23,7 @@ mod sum_squares;
 
 pub use adam::many as many_adam;
 pub use casts::many as many_casts;
+pub use column_sum::late as late_sums;
 
 use crate::lower::{Lowered, Lowering};
 use ocelli_ir::{Op, View};

@@ -23,13 +23,15 @@ extern "C" __global__ void __launch_bounds__(256) sum_by_threads(const T* x, TO*
     }
 }
 
-// A warp takes one result.
+// A warp takes one result and one of SPLITS ranges of terms.
 extern "C" __global__ void __launch_bounds__(256) sum_by_warps(const T* x, TO* to) {
     const u32 result = blockIdx.x * 8 + threadIdx.x / 32;
     if (result >= RESULTS) return;
+    const u32 per = (TERMS + SPLITS - 1) / SPLITS, start = blockIdx.y * per;
+    const u32 end = start + per < TERMS ? start + per : TERMS;
     const T* from = x + KEPT(result);
     float sum = 0.0f;
-    for (u32 i = threadIdx.x % 32; i < TERMS; i += 32) sum += to_f32(from[SUMMED(i)]);
+    for (u32 i = start + threadIdx.x % 32; i < end; i += 32) sum += to_f32(from[SUMMED(i)]);
     sum = warp_sum(sum);
-    if (threadIdx.x % 32 == 0) to[result] = from_f32<TO>(sum);
+    if (threadIdx.x % 32 == 0) to[u64(blockIdx.y) * RESULTS + result] = from_f32<TO>(sum);
 }

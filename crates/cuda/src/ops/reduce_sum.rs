@@ -2,10 +2,11 @@
 //!
 //! Where neighbours of the result lie side by side in memory, a thread takes one of them and runs over the summed axes;
 //! the rows are shared by several blocks if there are few results. Where the summed axis itself lies side by side, a warp
-//! takes one result.
+//! takes one result, or a part of one.
 
-use super::column_sum;
+use super::column_sum::{self, Sums};
 use crate::lower::{Arg, Call, Defines, KernelCall, Lowered, Lowering, c_type};
+use ocelli_ir::DType;
 use ocelli_ir::ops::ReduceSum;
 
 /// Axes as (extent, stride), the innermost last, without those of one element; neighbours without a gap are joined.
@@ -45,11 +46,14 @@ pub fn lower(op: &ReduceSum, cx: &Lowering) -> Option<Lowered> {
     let by_warps = kept.last().is_none_or(|a| a.1 != 1) && summed.last().is_some_and(|a| a.1 == 1);
     // Enough blocks to fill the device, each with rows enough to be worth it.
     let columns = results.div_ceil(32).max(1);
-    let splits =
-        if by_warps { 1 } else { (4 * cx.machine.processors / columns).clamp(1, terms.div_ceil(64).max(1)) };
-    let (to, dtype) = match splits {
-        1 => (Arg::Out(0, 0), y.dtype),
-        _ => (done.reserve(splits * results * size_of::<f32>()), ocelli_ir::DType::F32),
+    let (blocks, least) = if by_warps { (results.div_ceil(8).max(1), 512) } else { (columns, 64) };
+    let splits = (4 * cx.machine.processors / blocks).clamp(1, terms.div_ceil(least).max(1));
+    let late = y.dtype == DType::F32 && y.view.is_contiguous();
+    let sums = (splits > 1 && late).then(|| Sums::new(&mut done, splits, results, &[Arg::Out(0, 0)]));
+    let (to, dtype) = match &sums {
+        Some(sums) => (sums.parts, DType::F32),
+        None if splits > 1 => (done.reserve(splits * results * size_of::<f32>()), DType::F32),
+        None => (Arg::Out(0, 0), y.dtype),
     };
     let source = Defines::new()
         .with("T", c_type(x.dtype))
@@ -60,20 +64,20 @@ pub fn lower(op: &ReduceSum, cx: &Lowering) -> Option<Lowered> {
         .with("KEPT(i)", format!("({})", offset("(i)", &kept)))
         .with("SUMMED(i)", format!("({})", offset("(i)", &summed)))
         .source(include_str!("reduce_sum.cu"));
-    let (entry, grid) = match by_warps {
-        true => ("sum_by_warps", [results.div_ceil(8).max(1) as u32, 1, 1]),
-        false => ("sum_by_threads", [columns as u32, splits as u32, 1]),
-    };
     done.calls.push(Call::Kernel(KernelCall {
-        entry,
+        entry: if by_warps { "sum_by_warps" } else { "sum_by_threads" },
         source,
-        grid,
+        grid: [blocks as u32, splits as u32, 1],
         block: 256,
         shared: 0,
         args: vec![Arg::In(0, 0), to],
     }));
-    if splits > 1 {
-        done.calls.push(column_sum::call(to, splits, results, &[Arg::Out(0, 0)], y.dtype));
+    match sums {
+        Some(sums) => sums.make(&mut done),
+        None if splits > 1 => {
+            done.calls.push(column_sum::call(to, splits, results, Arg::Out(0, 0), y.dtype));
+        }
+        None => {}
     }
     Some(done)
 }

@@ -36,7 +36,7 @@ pub fn lower(op: &ScatterRows, cx: &Lowering) -> Option<Lowered> {
         args: vec![Arg::In(0, 0), Arg::In(1, 0), to],
     }));
     if splits > 1 {
-        done.calls.push(column_sum::call(to, splits, op.rows * cols, &[Arg::Out(0, 0)], y.dtype));
+        done.calls.push(column_sum::call(to, splits, op.rows * cols, Arg::Out(0, 0), y.dtype));
     }
     Some(done)
 }

@@ -1,5 +1,4 @@
 // The sum of squares of chunks of tensors, then of the chunks' sums, each in a fixed order.
-struct Entry { u64 address, count; };
 
 __device__ __forceinline__ float block_sum(float x) {
     __shared__ float warps[8];

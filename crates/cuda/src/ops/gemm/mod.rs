@@ -1,7 +1,8 @@
 //! Products of our own, whose results go through an epilogue before they are stored: what the library cannot add, such as
 //! an exact GELU, dropout by coordinates, a residual.
 
-use super::{column_sum, matmul};
+use super::column_sum::Sums;
+use super::matmul;
 use crate::elements::Loop;
 use crate::lower::{Arg, Call, Defines, KernelCall, Lowered, Machine, Matrix, Tensor, c_type};
 use ocelli_ir::ops::{Extents, MatMul};
@@ -64,7 +65,7 @@ impl Product {
         let (text, args) = epilogue.epilogue(NEIGHBOURS)?;
         let mut done = Lowered::default();
         let blocks = e.m.div_ceil(BM);
-        let parts = done.reserve(blocks * columns.len() * e.n * size_of::<f32>());
+        let sums = (!columns.is_empty()).then(|| Sums::new(&mut done, blocks, e.n, columns));
         let pitch = |m: &Matrix| m.row.max(m.col);
         let b_turned = self.b.row != 1;
         let defines = Defines::new()
@@ -95,17 +96,17 @@ impl Product {
         let shared = (tile.stages * (BM + tile.bn) * BK * 2)
             .max(BM * (tile.bn + 8) * 4)
             .max(threads * columns.len() * NEIGHBOURS * 4);
-        let sums = (!columns.is_empty()).then_some(parts);
+        let parts = sums.as_ref().map(|s| s.parts);
         done.calls.push(Call::Kernel(KernelCall {
             entry: "gemm",
             source,
             grid: [e.n.div_ceil(tile.bn) as u32, blocks as u32, 1],
             block: threads as u32,
             shared: shared as u32,
-            args: [self.a.arg, self.b.arg].into_iter().chain(sums).chain(args).collect(),
+            args: [self.a.arg, self.b.arg].into_iter().chain(parts).chain(args).collect(),
         }));
-        if !columns.is_empty() {
-            done.calls.push(column_sum::call(parts, blocks, e.n, columns, DType::F32));
+        if let Some(sums) = sums {
+            sums.make(&mut done);
         }
         Some(done)
     }

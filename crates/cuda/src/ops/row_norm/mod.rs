@@ -3,7 +3,7 @@
 //! Gradients of scale and shift are sums over all rows: each block sums those of its own rows, and a second kernel adds the
 //! blocks' sums in their order.
 
-use super::column_sum;
+use super::column_sum::Sums;
 use crate::elements::{Access, Loop, Place};
 use crate::lower::{Arg, Call, Defines, KernelCall, Lowered, Lowering, Tensor, c_float, c_type};
 use ocelli_ir::DType;
@@ -126,12 +126,13 @@ pub fn backward(ins: &[Operand<'_>], sums: &[Arg], dx: Loop, processors: usize) 
         .filter(|p| *p <= rows.pack)
         .find_map(|p| Some((p, dx.clone().epilogue(p)?)))?;
     let mut done = Lowered::default();
-    let part = done.reserve(blocks * sums.len() * rows.cols * size_of::<f32>());
+    let (cols, count) = (rows.cols, sums.len());
+    let sums = Sums::new(&mut done, blocks, cols, sums);
     let defines = Rows { pack, ..rows }.defines().with("TX", c_type(x.dtype)).with("TG", c_type(gamma.dtype));
-    let defines = defines.with("MEAN", u8::from(mean)).with("TDY", c_type(dy.dtype)).with("SUMS", sums.len());
+    let defines = defines.with("MEAN", u8::from(mean)).with("TDY", c_type(dy.dtype)).with("SUMS", count);
     let source = defines.source(&[&text, include_str!("backward.cu")].concat());
-    let args = ins.iter().map(|i| i.0).chain([part]).chain(args).collect();
+    let args = ins.iter().map(|i| i.0).chain([sums.parts]).chain(args).collect();
     done.calls.push(call("norm_rows_grad", source, blocks, args));
-    done.calls.push(column_sum::call(part, blocks, rows.cols, sums, DType::F32));
+    sums.make(&mut done);
     Some(done)
 }
