@@ -4,7 +4,7 @@ use crate::lower::{ALIGNMENT, Arg, Call, Defines, KernelCall, LateSums, Lowered,
 use ocelli_ir::DType;
 
 /// Most bytes that a launch keeps for late sums: a launch that has more to add is long, and its sums beside it short.
-const MOST_KEPT: usize = 1 << 20;
+const MOST_KEPT: usize = 4 << 20;
 /// Columns of a block.
 const WIDTH: usize = 32;
 /// Warps of a block that adds for several launches.
