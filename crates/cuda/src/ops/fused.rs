@@ -2,6 +2,7 @@
 //! registers, in f32; by itself, or as the epilogue of the one product, or gradient of a norm, that it may hold. Behind those
 //! there may also be sums of columns, and behind a product whose rows a tile holds whole, norms and their gradients.
 
+mod pixels;
 mod rows;
 
 use super::gemm::Product;
@@ -14,6 +15,9 @@ use std::collections::HashMap;
 
 /// One kernel for the whole body, if all of it works element by element over one space.
 pub fn lower(op: &Fused, cx: &Lowering) -> Option<Lowered> {
+    if let Some(done) = pixels::lower(op, cx) {
+        return Some(done);
+    }
     let body = &*op.body;
     let inputs = body.nodes().iter().filter(|n| matches!(n.op, Op::Input(_))).map(|n| n.outputs[0]);
     let inputs = inputs.enumerate().map(|(i, v)| (v, i)).collect();

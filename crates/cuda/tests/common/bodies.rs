@@ -3,7 +3,8 @@
 use ocelli_ir::dropout::Dropout;
 use ocelli_ir::op::{Fill, Sample};
 use ocelli_ir::ops::{
-    Add, DropoutOp, Fused, Gelu, GeluGrad, LayerNorm, LayerNormGrad, MatMul, ReduceSum, RmsNormGrad,
+    Add, DropoutOp, Fused, Gelu, GeluGrad, LayerNorm, LayerNormGrad, MatMul, NormalizePixels, Patchify,
+    ReduceSum, RmsNormGrad,
 };
 use ocelli_ir::{DType, Graph, GraphError, TensorType, Value};
 
@@ -90,7 +91,16 @@ pub fn bodies(half: DType) -> Vec<Sample> {
         }
     }
     all.extend([128, 96, 40, 512].map(|width| norm_gradient(new(), width)));
+    all.extend([16, 6].map(|patch| pixels(new(), patch)));
     all
+}
+
+/// Patches of normalised pixels.
+fn pixels(mut b: Body, patch: usize) -> Sample {
+    let x = b.input(DType::U8, &[BATCH, 3 * patch, 2 * patch, 3], Fill::Below(256));
+    let x = b.node(NormalizePixels::IMAGENET, &[x]).unwrap();
+    let y = b.node(Patchify { patch }, &[x]).unwrap();
+    b.sample(&[y])
 }
 
 /// Three samples, whose rows no tile holds together.
