@@ -3,6 +3,7 @@
 #
 #   scripts/gpu_tests.sh pack FOLDER   builds the tests and `ocelli`, stripped, into FOLDER, with the files that they read
 #   FOLDER/run.sh [OUT]                on the GPU machine: runs them all; the last line is the sum. OUT keeps the whole output
+#   FOLDER/sanitize.sh [OUT]           there: the subset below under compute-sanitizer's memcheck and racecheck
 #
 # Where the GPU is in the machine that builds: `scripts/gpu_tests.sh here`.
 set -euo pipefail
@@ -51,7 +52,29 @@ export OCELLI_NEEDS_GPU=1 OCELLI_TESTKIT=$PWD/testkit
 } | tee "$out"
 exit "${PIPESTATUS[0]}"
 RUN
-    chmod +x "$to/run.sh"
+    cat >"$to/sanitize.sh" <<'RUN'
+#!/usr/bin/env bash
+# The goldens (tiny and odd: f32, TF32, bf16; a whole training step, launch by launch and as a graph) and the fused kernels at
+# sizes that no tile divides, under compute-sanitizer. Any finding fails.
+cd "$(dirname "${BASH_SOURCE[0]}")"
+out=${1:-/dev/null}
+export OCELLI_NEEDS_GPU=1 OCELLI_TESTKIT=$PWD/testkit
+{
+    echo "commit $(cat commit)"
+    failed=0
+    for tool in memcheck racecheck; do
+        for test in golden_cuda fused; do
+            echo "== $tool $test"
+            compute-sanitizer --tool $tool --error-exitcode 9 "./$test.test" 2>&1 | tail -15
+            [ "${PIPESTATUS[0]}" = 0 ] || failed=$((failed + 1))
+        done
+    done
+    echo "sanitizer: $failed of 4 failed"
+    [ "$failed" = 0 ]
+} | tee "$out"
+exit "${PIPESTATUS[0]}"
+RUN
+    chmod +x "$to/run.sh" "$to/sanitize.sh"
 }
 
 case ${1:-} in
@@ -60,5 +83,5 @@ here)
     pack "$target/gpu-tests"
     "$target/gpu-tests/run.sh"
     ;;
-*) sed -n '2,8s/^# \{0,1\}//p' "${BASH_SOURCE[0]}" && exit 2 ;;
+*) sed -n '2,9s/^# \{0,1\}//p' "${BASH_SOURCE[0]}" && exit 2 ;;
 esac

@@ -30,6 +30,24 @@ pub const fn gpu_f32_bound(kind: Kind) -> f64 {
     }
 }
 
+/// The bound for products that round their operands to TF32 (11 bits), all else in f32, against f64.
+pub const fn tf32_bound(kind: Kind) -> f64 {
+    match kind {
+        Kind::Value => 2e-3,
+        Kind::Gradient => 4e-3,
+        Kind::Trained => 4e-2,
+    }
+}
+
+/// The bound for mixed precision in bf16 (8 bits) with a residual stream in bf16, against f64.
+pub const fn bf16_bound(kind: Kind) -> f64 {
+    match kind {
+        Kind::Value => 3e-2,
+        Kind::Gradient => 6e-2,
+        Kind::Trained => 1e-1,
+    }
+}
+
 /// The bound for f64 execution against goldens that were stored in f32: half a unit in the last place, with
 /// room for the order of sums.
 pub const F64_BOUND: f64 = 1e-6;

@@ -3,7 +3,7 @@
 use super::{Case, Report};
 use ocelli_ir::executor::{Executor, State};
 use ocelli_ir::{DType, Graph, StateSpec};
-use ocelli_passes::compile;
+use ocelli_passes::{Options, PassCx, Precision, Stage, pipeline};
 use ocelli_testkit::host::{bytes, floats};
 use ocelli_testkit::tolerance::Kind;
 use ocelli_train::program::COLUMNS;
@@ -14,22 +14,28 @@ struct Machine<'a> {
     spec: Arc<StateSpec>,
     state: Box<dyn State>,
     inputs: Vec<Vec<u8>>,
+    precision: Option<Precision>,
 }
 
 impl<'a> Machine<'a> {
-    fn new(case: &Case, executor: &'a dyn Executor) -> Self {
+    fn new(case: &Case, executor: &'a dyn Executor, precision: Option<Precision>) -> Self {
         let spec = Arc::new(case.state.clone());
         let mut state = executor.new_state(&spec, 0).unwrap();
         for (id, slot) in spec.iter() {
             state.write(id, &bytes(&case.initial(slot))).unwrap();
         }
         let inputs = case.inputs().iter().map(|(_, t)| bytes(t)).collect();
-        Self { executor, spec, state, inputs }
+        Self { executor, spec, state, inputs, precision }
     }
 
     /// Runs a program `times` times; returns its outputs.
     fn run(&mut self, name: &str, graph: &Graph, times: usize) -> Vec<Vec<f64>> {
-        let plan = compile(name, graph.clone(), &self.spec, self.executor.target()).unwrap();
+        let mut spec = (*self.spec).clone();
+        let mut cx = PassCx::new(&mut spec, self.executor.target());
+        cx.options = Options { precision: self.precision, ..Options::default() };
+        let graph = pipeline::run(Stage::Whole, name, graph.clone(), &mut cx).unwrap();
+        assert_eq!(spec.len(), self.spec.len(), "passes added state");
+        let plan = pipeline::plan(name, &graph, &self.spec, self.executor.target()).unwrap();
         for launch in &plan.launches {
             let types: Vec<_> = launch.inputs.iter().map(|o| o.ty()).collect();
             assert!(self.executor.target().has_kernel(&launch.op, &types), "{} has no kernel", launch.op);
@@ -51,15 +57,26 @@ impl<'a> Machine<'a> {
 /// Everything that a case computed: outputs, and the state after training.
 pub type Computed = (Vec<Vec<Vec<f64>>>, Vec<Vec<u8>>);
 
-/// Runs a case on the executor that `what` names; returns its comparison within `bound` and everything computed.
+/// Runs a case in 32 bits on the executor that `what` names; returns its comparison within `bound` and everything computed.
 pub fn compare<'a>(
     case: &'a Case,
     what: &str,
     executor: &dyn Executor,
     bound: fn(Kind) -> f64,
 ) -> (Report<'a>, Computed) {
+    compare_in(None, case, what, executor, bound)
+}
+
+/// The same in some precision.
+pub fn compare_in<'a>(
+    precision: Option<Precision>,
+    case: &'a Case,
+    what: &str,
+    executor: &dyn Executor,
+    bound: fn(Kind) -> f64,
+) -> (Report<'a>, Computed) {
     let mut report = Report::new(case, what, bound);
-    let mut machine = Machine::new(case, executor);
+    let mut machine = Machine::new(case, executor, precision);
     let logits = machine.run("logits", &case.logits, 1);
     report.outputs(&case.logits, &logits);
     let gradients = machine.run("gradients", &case.gradients, 1);
