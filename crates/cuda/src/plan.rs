@@ -1,13 +1,16 @@
 //! A plan's launches, lowered: calls whose operands are places, still without addresses.
 
+mod runs;
+
 use crate::late::{Bytes, Late};
 use crate::lower::{ALIGNMENT, Arg, Call, Lowered, Lowering, Machine, Tensor, align_at};
 use crate::ops;
 use crate::target::NAME;
 use ocelli_ir::executor::ExecError;
-use ocelli_ir::ops::{Adam, Contiguous};
+use ocelli_ir::ops::Contiguous;
 use ocelli_ir::plan::{Launch, Operand, Place, Plan};
 use ocelli_ir::{Op, SlotId, TensorType, View};
+use runs::{adam_run, adams, cast_run, casts};
 
 /// The memory that an operand lies in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -194,77 +197,6 @@ fn single(at: Planned<'_>, i: usize, machine: Machine) -> Result<Step, ExecError
     Ok(Step { launch: i, launches: 1, branch: 0, after: vec![], lowered, ins, outs, kept: 0 })
 }
 
-/// How many launches from the first on are steps of one optimiser under the same scalars: one launch makes them all.
-fn adam_run(launches: &[Launch]) -> usize {
-    let Op::Adam(first) = &launches[0].op else { return 1 };
-    let same = |l: &&Launch| {
-        l.branch == launches[0].branch
-            && matches!(&l.op, Op::Adam(op) if op == first)
-            && l.inputs[4..].iter().zip(&launches[0].inputs[4..]).all(|(a, b)| a == b)
-    };
-    launches.iter().take_while(same).count()
-}
-
-fn adams(at: Planned<'_>, first: usize, count: usize) -> Result<Step, ExecError> {
-    let plan = at.0;
-    let launches = &plan.launches[first..first + count];
-    let Op::Adam(op) = &launches[0].op else {
-        return Err(ExecError::misuse(&plan.name, "no optimiser step where one was found"));
-    };
-    let op: &Adam = op;
-    let spots = |operands: &mut dyn Iterator<Item = &Operand>| {
-        operands
-            .map(|o| spot(at, o))
-            .collect::<Result<Vec<_>, _>>()
-            .map_err(|m| ExecError::misuse(&plan.name, m))
-    };
-    let scalars = &launches[0].inputs[4..];
-    let ins = spots(&mut launches.iter().flat_map(|l| &l.inputs[..4]).chain(scalars))?;
-    let outs = spots(&mut launches.iter().flat_map(|l| &l.outputs))?;
-    let tensors: Vec<Tensor> =
-        launches.iter().flat_map(|l| l.inputs[..4].iter().chain(&l.outputs)).map(tensor).collect();
-    if tensors.iter().any(|t| !t.view.is_contiguous()) {
-        return Err(ExecError::misuse(&plan.name, format!("{}: a view with gaps", at_launch(plan, first))));
-    }
-    let aligned = tensors.iter().all(|t| t.align >= 16);
-    let sizes: Vec<usize> = launches.iter().map(|l| l.inputs[0].view.shape.numel()).collect();
-    let lowered = ops::many_adam(op, &sizes, aligned);
-    Ok(Step { launch: first, launches: count, branch: 0, after: vec![], lowered, ins, outs, kept: 0 })
-}
-
-/// How many launches from the first on are casts between the same types, none of which reads what another makes.
-fn cast_run(launches: &[Launch]) -> usize {
-    let types = |l: &Launch| matches!(l.op, Op::Cast(_)).then(|| (l.inputs[0].dtype, l.outputs[0].dtype));
-    let Some(first) = types(&launches[0]) else { return 1 };
-    let same = |l: &&Launch| {
-        let weights =
-            matches!(l.inputs[0].place, Place::State(_)) && matches!(l.outputs[0].place, Place::Arena(_));
-        types(l) == Some(first)
-            && weights
-            && l.inputs[0].view.is_contiguous()
-            && l.outputs[0].view.is_contiguous()
-    };
-    launches.iter().take_while(same).count()
-}
-
-fn casts(at: Planned<'_>, first: usize, count: usize) -> Result<Step, ExecError> {
-    let plan = at.0;
-    let launches = &plan.launches[first..first + count];
-    let spots = |pick: fn(&Launch) -> &Operand| {
-        launches
-            .iter()
-            .map(|l| spot(at, pick(l)))
-            .collect::<Result<Vec<_>, _>>()
-            .map_err(|m| ExecError::misuse(&plan.name, m))
-    };
-    let (ins, outs) = (spots(|l| &l.inputs[0])?, spots(|l| &l.outputs[0])?);
-    let types = [launches[0].inputs[0].dtype, launches[0].outputs[0].dtype];
-    let aligned = launches.iter().flat_map(|l| [&l.inputs[0], &l.outputs[0]]).all(|o| tensor(o).align >= 16);
-    let sizes: Vec<usize> = launches.iter().map(|l| l.inputs[0].view.shape.numel()).collect();
-    let lowered = ops::many_casts(types, &sizes, aligned);
-    Ok(Step { launch: first, launches: count, branch: 0, after: vec![], lowered, ins, outs, kept: 0 })
-}
-
 fn tensor(o: &Operand) -> Tensor {
     let start = if let Place::Arena(at) = o.place { at } else { 0 };
     let bytes = start + o.view.offset * o.dtype.size();
@@ -325,121 +257,4 @@ impl Step {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use ocelli_ir::ops::{Add, Increment, LayerNormGrad};
-    use ocelli_ir::{DType, Init, Slot, SlotKind, StateSpec};
-    use std::sync::Arc;
-
-    fn operand(place: Place, dtype: DType, offset: usize) -> Operand {
-        let view = View { offset, ..View::contiguous([100]) };
-        Operand { place, contents: 0, view, dtype }
-    }
-
-    /// y = the second half of the first input plus the second one; a counter counts in place and is given out.
-    fn plan() -> Plan {
-        let mut spec = StateSpec::default();
-        let ty = TensorType::u32([100]);
-        spec.declare(Slot { name: "n".into(), ty, kind: SlotKind::Counter, init: Init::Zeros }).unwrap();
-        let launch = |op: Op, inputs: Vec<Operand>, outputs: Vec<Operand>| Launch {
-            op,
-            scope: "".into(),
-            inputs,
-            outputs,
-            branch: 0,
-            after: vec![],
-        };
-        let [a, b] = [(0, 100), (1, 0)].map(|(i, offset)| operand(Place::Input(i), DType::F32, offset));
-        let y = operand(Place::Arena(512), DType::F32, 0);
-        let n = operand(Place::State(SlotId(0)), DType::U32, 0);
-        Plan {
-            name: "places".into(),
-            launches: vec![
-                launch(Add.into(), vec![a, b], vec![y.clone()]),
-                launch(Increment.into(), vec![n.clone()], vec![n.clone()]),
-            ],
-            inputs: vec![("a".into(), TensorType::f32([200])), ("b".into(), TensorType::f32([100]))],
-            outputs: vec![("y".into(), y), ("n".into(), n)],
-            arena_bytes: 912,
-            state: Arc::new(spec),
-        }
-    }
-
-    #[test]
-    fn operands_lie_where_the_plan_says() {
-        let (steps, own) = steps(&plan(), Machine::new(100)).unwrap();
-        // Inputs start at multiples of 256 bytes; the copy of the counter lies behind them.
-        assert_eq!((own.inputs, own.input_bytes, own.bytes), (vec![0, 1024], 1536, 2048));
-        assert_eq!(own.kept, [None, Some(1536)]);
-        let spot = |home, at| Spot { home, at };
-        assert_eq!(steps[0].ins, [spot(Home::Own, 400), spot(Home::Own, 1024)]);
-        assert_eq!(steps[0].outs, [spot(Home::Arena, 512)]);
-        assert_eq!(steps[1].ins, [spot(Home::State(SlotId(0)), 0)]);
-        assert_eq!((&steps[2].ins, &steps[2].outs), (&steps[1].outs, &vec![spot(Home::Own, 1536)]));
-    }
-
-    /// Two gradients of norms, the second on another branch, then a sum of what they leave for one scale and one shift.
-    #[test]
-    fn sums_that_launches_leave_are_made_once_before_they_are_read() {
-        let (rows, cols) = (64, 128);
-        let f32 = |at: usize, shape: &[usize]| Operand {
-            place: Place::Arena(at),
-            contents: 0,
-            view: View::contiguous(shape.to_vec()),
-            dtype: DType::F32,
-        };
-        let matrix = rows * cols * 4;
-        let norm = |at: usize, branch| Launch {
-            op: LayerNormGrad.into(),
-            scope: "".into(),
-            inputs: vec![
-                f32(0, &[rows, cols]),
-                f32(matrix, &[cols]),
-                f32(matrix + 512, &[rows]),
-                f32(matrix + 768, &[rows]),
-                f32(2 * matrix, &[rows, cols]),
-            ],
-            outputs: vec![f32(at, &[rows, cols]), f32(at + matrix, &[cols]), f32(at + matrix + 512, &[cols])],
-            branch,
-            after: vec![],
-        };
-        let (first, second) = (4 * matrix, 6 * matrix);
-        let add = Launch {
-            op: Add.into(),
-            scope: "".into(),
-            inputs: vec![f32(first + matrix, &[cols]), f32(second + matrix + 512, &[cols])],
-            outputs: vec![f32(8 * matrix, &[cols])],
-            branch: 0,
-            after: vec![1],
-        };
-        let plan = Plan {
-            name: "late".into(),
-            launches: vec![norm(first, 0), norm(second, 1), add],
-            inputs: vec![],
-            outputs: vec![("y".into(), f32(8 * matrix, &[cols]))],
-            arena_bytes: 9 * matrix,
-            state: Arc::default(),
-        };
-        let (steps, own) = steps(&plan, Machine::new(100)).unwrap();
-        let launches: Vec<(usize, usize, usize)> =
-            steps.iter().map(|s| (s.launch, s.launches, s.branch)).collect();
-        assert_eq!(launches, [(0, 1, 0), (1, 1, 1), (1, 0, 0), (2, 1, 0)]);
-        // The sums wait for the other branch, and go to all four places.
-        assert_eq!((&steps[2].after, steps[2].outs.len()), (&vec![1], 4));
-        assert_eq!(steps[2].outs[3], Spot { home: Home::Arena, at: second + matrix + 512 });
-        // What they are made of lies apart.
-        assert_eq!(steps[1].kept, steps[0].kept + steps[0].lowered.kept);
-        assert_eq!(own.bytes, steps[1].kept + steps[1].lowered.kept);
-        assert!(steps[0].lowered.kept >= 2 * cols * 4);
-    }
-
-    #[test]
-    fn operands_outside_their_place_are_refused() {
-        let mut outside = plan();
-        outside.arena_bytes = 911;
-        assert!(matches!(steps(&outside, Machine::new(100)), Err(ExecError::Misuse { .. })));
-        let mut other = plan();
-        other.launches[1].inputs[0].place = Place::State(SlotId(7));
-        assert!(matches!(steps(&other, Machine::new(100)), Err(ExecError::Misuse { .. })));
-    }
-}
+mod tests;
