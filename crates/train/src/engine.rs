@@ -63,8 +63,8 @@ pub struct StepProgram {
     pub runs: usize,
     /// Launches of one run.
     pub launches: usize,
-    /// Bytes of scratch memory; programs share it.
-    pub scratch: usize,
+    /// What it takes of the device beside the state.
+    pub footprint: Footprint,
 }
 
 /// Memory of a device, as it stands with the programs that are loaded.
@@ -235,8 +235,8 @@ impl Engine {
             self.load(kind)?;
             let plan = self.programs[&kind].plan();
             let runs = if kind == Kind::Apply { 1 } else { batches };
-            let (launches, scratch) = (plan.launches.len(), plan.arena_bytes);
-            all.push(StepProgram { name: plan.name.clone(), hash: plan.hash(), runs, launches, scratch });
+            let (launches, footprint) = (plan.launches.len(), self.executor.target().footprint(plan));
+            all.push(StepProgram { name: plan.name.clone(), hash: plan.hash(), runs, launches, footprint });
         }
         Ok(all)
     }

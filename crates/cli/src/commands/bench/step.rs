@@ -99,7 +99,7 @@ fn device_words(m: &DeviceMemory) -> String {
 fn objects(programs: &[StepProgram], launches: &[Vec<Timed>]) -> Vec<Value> {
     let one = |(i, p): (usize, &StepProgram)| {
         let launches = launches.get(i);
-        json!({"name": p.name, "hash": format!("{:016x}", p.hash), "runs_a_step": p.runs, "scratch_bytes": p.scratch, "launches": launches})
+        json!({"name": p.name, "hash": format!("{:016x}", p.hash), "runs_a_step": p.runs, "scratch_bytes": p.footprint.arena, "launches": launches})
     };
     programs.iter().enumerate().map(one).collect()
 }

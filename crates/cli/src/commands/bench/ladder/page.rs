@@ -123,6 +123,7 @@ fn table(rungs: &[Rung], sign: &str) -> String {
             format!("{:.0}", f.images_per_s),
             mb(f.memory.state),
             mb(f.memory.scratch),
+            mb(f.memory.other),
             f.launches.to_string(),
             r.last_loss().map_or("-".into(), |l| format!("{l:.4}")),
         ];
@@ -133,7 +134,18 @@ fn table(rungs: &[Rung], sign: &str) -> String {
         return rows;
     }
     let beside = if sign == "+ " { "x before" } else { "x all" };
-    let heads = ["rung", "ms", "x start", beside, "images/s", "state, MB", "scratch, MB", "launches", "loss"];
+    let heads = [
+        "rung",
+        "ms",
+        "x start",
+        beside,
+        "images/s",
+        "state, MB",
+        "scratch, MB",
+        "other, MB",
+        "launches",
+        "loss",
+    ];
     let heads = heads.map(|h| format!("<th>{h}</th>")).concat();
     format!("<div class=\"wide\"><table>\n<tr>{heads}</tr>\n{rows}</table></div>\n")
 }
@@ -177,7 +189,7 @@ mod tests {
         let against =
             (before > 0.0).then(|| Against { name: "x", turns: vec![before], speedup: before / ms });
         let scratch = if ms > 15.0 { 3_100_000_000 } else { 500_000_000 };
-        let memory = Memory { state: 155_000_000, scratch, total: scratch + 155_000_000 };
+        let memory = Memory { state: 155_000_000, scratch, other: 0, total: scratch + 155_000_000 };
         let loss =
             (0..5).map(|i| Loss { step: 24 + 20 * i, loss: 4.2 - 0.1 * i as f64 + ms * 1e-4 }).collect();
         let (turns, plan) = (vec![ms], vec!["train 00".into()]);

@@ -126,6 +126,8 @@ pub struct Memory {
     pub state: usize,
     /// Activations and gradients.
     pub scratch: usize,
+    /// Workspaces of kernels, inputs.
+    pub other: usize,
     pub total: usize,
 }
 

@@ -6,7 +6,9 @@ use super::tricks::{Switches, overrides};
 use crate::commands::bench::batches::{Turns, WARM_UP};
 use crate::commands::device;
 use ocelli_config as config;
+use ocelli_ir::memory::Footprint;
 use ocelli_train::engine::{Engine, StepProgram};
+use ocelli_train::memory::{self, Load};
 use ocelli_train::run;
 
 /// The step.
@@ -29,7 +31,10 @@ impl Runner {
         let mut request = common.request.clone();
         request.overrides.extend(overrides(on));
         let resolved = config::load(&request)?;
-        let (c, executor) = device::of(&resolved, &mut |_| ())?;
+        let (mut c, executor) = device::of(&resolved, &mut |_| ())?;
+        c.trainer.train_batch_size = common.size.batch;
+        let load = Load { vocab: common.vocab, text: common.size.text, lengths: 1, validates: false };
+        memory::foresee(&c, load, &*executor)?;
         let on_cpu = executor.target().name() == "cpu";
         let setup = run::setup(&c, common.vocab, common.longest, common.total)?;
         let mut engine = Engine::new(executor, setup, c.trainer.seed)?;
@@ -64,8 +69,10 @@ impl Runner {
     /// What it takes on the device.
     pub fn memory(&self) -> Memory {
         let state = self.engine.spec().bytes(|_| true);
-        let scratch = self.programs.iter().map(|p| p.scratch).max().unwrap_or(0);
-        Memory { state, scratch, total: state + scratch }
+        let programs =
+            self.programs.iter().map(|p| p.footprint).fold(Footprint::default(), Footprint::beside);
+        let (scratch, other) = (programs.arena, programs.work + programs.own);
+        Memory { state, scratch, other, total: state + scratch + other }
     }
 
     /// Launches of a step.
