@@ -66,7 +66,7 @@ fn foot(args: &Args) -> anyhow::Result<(Common, Settings, Machine)> {
         path: args.step.named.config_path.clone(),
         overrides: args.step.overrides.clone(),
     };
-    let resolved = config::load(&request)?;
+    let resolved = config::load(&with(&request, false))?;
     notices(&request).iter().for_each(|line| warn(&format!("note: {line}")));
     let mut c = resolved.for_training()?.clone();
     let executor = device::start(&mut c, Some(&[]), &mut warn)?;
@@ -103,12 +103,16 @@ fn foot(args: &Args) -> anyhow::Result<(Common, Settings, Machine)> {
     Ok((common, settings, machine))
 }
 
+/// A request with all tricks on, or all off.
+fn with(request: &Request, on: bool) -> Request {
+    let overrides = [&request.overrides[..], &tricks::overrides(&[on; tricks::TRICKS.len()])].concat();
+    Request { overrides, ..request.clone() }
+}
+
 /// What is to be said of keys that are not the ladder's, when everything is on.
 fn notices(request: &Request) -> Vec<String> {
-    let mut all = request.clone();
-    all.overrides.extend(tricks::overrides(&[true; tricks::TRICKS.len()]));
     // Refused combinations are told of where they are measured.
-    config::load(&all).map(|resolved| resolved.notices).unwrap_or_default()
+    config::load(&with(request, true)).map(|resolved| resolved.notices).unwrap_or_default()
 }
 
 /// The two files.
