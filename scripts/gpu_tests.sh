@@ -16,6 +16,7 @@ tests=(
     autotune
     flash_attention
     golden_cuda
+    curve_cuda
     bad_steps
 )
 
@@ -32,6 +33,7 @@ pack() {
     strip -o "$to/ocelli" "$target/release/ocelli"
     mkdir -p "$to/testkit"
     cp -r crates/testkit/golden crates/testkit/golden_ops "$to/testkit/"
+    cp scripts/make_golden.py scripts/make_curve.py scripts/seemore_torch.py "$to/"
     git log -1 --format=%h >"$to/commit"
     cat >"$to/run.sh" <<'RUN'
 #!/usr/bin/env bash
@@ -42,6 +44,13 @@ export OCELLI_NEEDS_GPU=1 OCELLI_TESTKIT=$PWD/testkit
 {
     echo "commit $(cat commit)"
     ./ocelli doctor
+    # With PyTorch at hand also the golden of published size and a training curve, which are too large to be kept.
+    if python3 -c 'import torch, safetensors' 2>/dev/null; then
+        made=$(mktemp -d)
+        trap 'rm -rf "$made"' EXIT
+        python3 make_golden.py "$made/golden" && export OCELLI_GOLDEN_DIR=$made/golden
+        python3 make_curve.py "$made/curve.safetensors" && export OCELLI_CURVE=$made/curve.safetensors
+    fi
     passed=0 failed=0
     for test in ./*.test; do
         echo "== $test"

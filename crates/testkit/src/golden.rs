@@ -77,6 +77,14 @@ impl Golden {
         self.tensors.scale(name, factor);
     }
 
+    /// Puts a copy of tensor `from` in the place of tensor `to`.
+    ///
+    /// # Panics
+    /// If the case has no such tensor.
+    pub fn copy(&mut self, from: &str, to: &str) {
+        self.tensors.copy(from, to);
+    }
+
     /// Names of the parameters.
     pub fn parameters(&self) -> Vec<&str> {
         self.tensors.behind("w.")

@@ -59,6 +59,16 @@ impl Tensors {
         }
     }
 
+    /// Puts a copy of tensor `from` in the place of tensor `to`.
+    ///
+    /// # Panics
+    /// If there is no such tensor.
+    pub fn copy(&mut self, from: &str, to: &str) {
+        let (shape, data) = self.get(from);
+        let copy = (shape.clone(), data.to_vec());
+        self.tensors.insert(to.into(), copy);
+    }
+
     /// What stands behind `prefix` in the names that begin with it, in order.
     pub fn behind(&self, prefix: &str) -> Vec<&str> {
         self.tensors.keys().filter_map(|name| name.strip_prefix(prefix)).collect()
