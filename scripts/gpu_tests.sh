@@ -18,6 +18,7 @@ tests=(
     golden_cuda
     curve_cuda
     bad_steps
+    memory
 )
 
 pack() {

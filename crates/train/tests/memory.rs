@@ -1,10 +1,15 @@
-//! Out of memory is foreseen from the plans: what is needed, what is free, what would fit. No device is needed for it.
+//! Out of memory is foreseen from the plans: what is needed, what is free, what would fit. No device is needed for it; on a
+//! GPU it is held against what is taken.
 
 use ocelli_config::{Config, Request, load};
-use ocelli_cuda::{CudaTarget, Machine};
+use ocelli_cuda::{CudaExecutor, CudaOptions, CudaTarget, Machine};
+use ocelli_ir::executor::Executor;
 use ocelli_ir::memory::Room;
 use ocelli_train::TrainError;
-use ocelli_train::memory::{Load, TooLarge, check, needs};
+use ocelli_train::engine::Engine;
+use ocelli_train::memory::{Load, TooLarge, check, foresee, needs};
+use ocelli_train::program::Size;
+use std::sync::Arc;
 
 const LOAD: Load = Load { vocab: 78, text: 64, lengths: 3, validates: true };
 
@@ -98,4 +103,35 @@ fn an_evaluation_can_be_what_is_too_large() {
     assert!(why.needs.largest.starts_with("evaluate[B=4096"), "{why}");
     assert_eq!(why.rows, 1000, "{why}");
     assert_eq!(why.remedies[0].overrides, "trainer_config.eval_batch_size=1000", "{why}");
+}
+
+/// What was foreseen holds on a GPU: the programs take at least the plan's share, and no more than was said.
+#[test]
+fn a_gpu_takes_what_was_foreseen() {
+    let executor = match CudaExecutor::new(CudaOptions::default()) {
+        Ok(executor) => Arc::new(executor),
+        Err(e) if std::env::var_os("OCELLI_NEEDS_GPU").is_none() => {
+            println!("skipped: no CUDA device ({e})");
+            return;
+        }
+        Err(e) => panic!("no CUDA device: {e}"),
+    };
+    let c = config(&["trainer_config.train_batch_size=1024", "trainer_config.use_amp=False"]);
+    let load = Load { lengths: 1, validates: false, ..LOAD };
+    let needs = needs(&c, load, executor.target()).unwrap();
+    let free = || executor.room().unwrap().unwrap().free;
+    foresee(&c, load, &*executor).unwrap();
+    let before = free();
+    let setup = ocelli_train::run::setup(&c, load.vocab, load.text, 1).unwrap();
+    let mut engine = Engine::new(executor.clone(), setup, 1).unwrap();
+    engine.step_programs(Size { batch: 1024, text: load.text }).unwrap();
+    let taken = before.saturating_sub(free());
+    println!("taken {taken}, by the plans {}, foreseen {}", needs.bytes() - needs.overhead, needs.bytes());
+    assert!(taken >= needs.bytes() - needs.overhead, "{taken} of {needs:?}");
+    assert!(taken <= needs.bytes(), "{taken} of {needs:?}");
+    let huge = config(&["trainer_config.train_batch_size=65536", "trainer_config.use_amp=False"]);
+    let long = Load { text: 900, ..load };
+    let Err(TrainError::TooLarge(why)) = foresee(&huge, long, &*executor) else { panic!("it does not fit") };
+    println!("{why}");
+    assert!((16..65_536).contains(&why.rows), "{why}");
 }
