@@ -21,6 +21,7 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
+use std::thread::JoinHandle;
 use tune::Tuner;
 
 /// The kernels' common beginning.
@@ -65,6 +66,8 @@ pub struct CudaExecutor {
     target: CudaTarget,
     shared: Arc<Shared>,
     states: AtomicU64,
+    /// Opens the library of products beside all else that a start takes.
+    opening: Option<JoinHandle<()>>,
 }
 
 /// What all programs of an executor share.
@@ -152,7 +155,7 @@ impl Shared {
         }
     }
 
-    /// The library of products, opened when the first is wanted: that takes a third of a second.
+    /// The library of products, opened once: that takes a third of a second.
     pub(crate) fn blas(&self) -> Result<&Blas, ExecError> {
         let opened = self.blas.get_or_init(|| {
             self.stream.context().bind().map_err(|e| e.to_string())?;
@@ -238,7 +241,11 @@ impl CudaExecutor {
             blas,
             tuner,
         });
-        Ok(Self { target, shared, states: AtomicU64::new(0) })
+        let opened = shared.clone();
+        let opening = std::thread::Builder::new().name("cublaslt".into());
+        // What is amiss is told to who wants the first product.
+        let opening = opening.spawn(move || drop(opened.blas())).ok();
+        Ok(Self { target, shared, states: AtomicU64::new(0), opening })
     }
 
     /// The GPU.
@@ -270,6 +277,15 @@ impl CudaExecutor {
     /// As [`Executor::load`].
     pub fn load_program(&self, plan: Plan) -> Result<CudaProgram, ExecError> {
         CudaProgram::load(plan, &self.shared)
+    }
+}
+
+impl Drop for CudaExecutor {
+    fn drop(&mut self) {
+        // A process must not end while a library starts.
+        if let Some(opening) = self.opening.take() {
+            let _ = opening.join();
+        }
     }
 }
 

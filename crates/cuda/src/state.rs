@@ -1,13 +1,14 @@
 //! The state: one device allocation, a place for each slot.
 
 use crate::driver::{DeviceBuffer, DriverFault, Stream};
+use crate::executor::lock;
 use crate::lower::ALIGNMENT;
 use crate::target::NAME;
 use ocelli_ir::executor::{ExecError, Need, State};
 use ocelli_ir::memory::Room;
 use ocelli_ir::{SlotId, StateSpec};
 use std::any::Any;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 /// A state on a GPU.
 #[derive(Debug)]
@@ -38,12 +39,35 @@ impl CudaState {
             .map_err(|e| failed_for(Need::Model, "weights and optimiser state", bytes, &e))?;
         // In one piece: a copy for each of hundreds of small slots would take longer than all bytes together.
         let mut host = vec![0u8; bytes];
-        for ((_, slot), &start) in spec.iter().zip(&starts) {
-            slot.fill(seed, &mut host[start..][..slot.ty.bytes()]);
-        }
+        fill(spec, seed, &mut host);
         memory.write(stream, 0, &host).map_err(|e| failed("the initial state", bytes, &e))?;
         Ok(Self { spec: spec.clone(), memory, starts, stream: stream.clone(), id })
     }
+}
+
+/// Every slot as it starts, one behind the other, each at a multiple of [`ALIGNMENT`] bytes: slots by all threads, for drawing
+/// millions of weights by one would be half of a program's start.
+fn fill(spec: &StateSpec, seed: u64, host: &mut [u8]) {
+    let mut rest = host;
+    let slots = spec.iter().map(|(_, slot)| {
+        let bytes = slot.ty.bytes();
+        let (mine, behind) = std::mem::take(&mut rest).split_at_mut(bytes.next_multiple_of(ALIGNMENT));
+        rest = behind;
+        (slot, &mut mine[..bytes])
+    });
+    let slots = Mutex::new(slots.collect::<Vec<_>>().into_iter());
+    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    std::thread::scope(|scope| {
+        for _ in 0..threads {
+            scope.spawn(|| {
+                loop {
+                    let next = lock(&slots).next();
+                    let Some((slot, out)) = next else { break };
+                    slot.fill(seed, out);
+                }
+            });
+        }
+    });
 }
 
 /// An error of the driver, for the user; memory is wanted for what grows with the batch.
