@@ -5,8 +5,8 @@
 //! nothing, while it runs. All libraries are opened when they are needed: the same binary runs without CUDA.
 //!
 //! Map: `ops` says what each op becomes; `elements` makes kernels from expressions; `plan` lowers a whole plan;
-//! [`CudaProgram`] runs it; `driver`, `nvrtc` and `blas` wrap the libraries and hold all `unsafe` but the launches
-//! themselves.
+//! [`CudaProgram`] runs it; `executor/tune` chooses by measuring; `driver`, `nvrtc` and `blas` wrap the libraries and hold
+//! all `unsafe` but the launches themselves.
 
 mod addresses;
 mod blas;
@@ -30,6 +30,7 @@ mod target;
 pub use doctor::{Check, doctor};
 pub use executor::{CudaError, CudaExecutor, CudaOptions};
 pub use gpu::{GpuFault, GpuInfo};
+pub use libraries::LibFault;
 pub use lower::Machine;
 pub use nvrtc::{NvrtcFault, compile};
 pub use program::CudaProgram;

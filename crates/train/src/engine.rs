@@ -241,6 +241,11 @@ impl Engine {
         Ok(all)
     }
 
+    /// What stands for the kernels that were chosen by measuring, if any were.
+    pub fn tuning(&self) -> Option<String> {
+        self.executor.tuning()
+    }
+
     /// The device's memory, where it has one of its own.
     ///
     /// # Errors

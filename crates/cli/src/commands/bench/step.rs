@@ -55,6 +55,7 @@ pub fn step(args: &Args) -> anyhow::Result<()> {
             "step": about, "programs": objects(&programs, &launches), "batch": size.batch, "length": size.text, "grad_accum": per_step, "steps": all,
             "ms": {"median": median, "min": least, "max": most}, "images_per_s": images, "loss": loss,
             "peak_memory_bytes": peak, "device_memory": device.as_ref().map(of_device),
+            "tuning": engine.tuning(),
         }));
     } else {
         let memory = match (&device, peak) {
