@@ -2,8 +2,8 @@
 
 use crate::elements::{Access, Loop, Place};
 use crate::lower::{Arg, Lowered, Lowering, c_float};
-use ocelli_ir::DType;
 use ocelli_ir::ops::DropoutOp;
+use ocelli_ir::{DType, View};
 
 /// Batch, rows and columns, the coordinates of a decision.
 pub fn space(shape: &[usize]) -> Vec<usize> {
@@ -32,11 +32,14 @@ pub fn statements(op: &DropoutOp, q: usize) -> [String; 2] {
 }
 
 pub fn lower(op: &DropoutOp, cx: &Lowering) -> Option<Lowered> {
+    by_coordinates(cx, space(cx.ins.first()?.shape()), statements(op, 0))
+}
+
+/// A kernel over a space of the first input without gaps, whose statements use the three keys as `q0`, `q1` and `q2`.
+pub fn by_coordinates(cx: &Lowering, space: Vec<usize>, [prologue, body]: [String; 2]) -> Option<Lowered> {
     let (x, y) = (cx.ins.first()?, cx.outs.first()?);
-    let space = space(x.shape());
-    let strides = vec![space[1] * space[2], space[2], 1];
+    let strides = View::contiguous(space.clone()).strides;
     let at = |arg, dtype, align| Access { arg, dtype, align, place: Place::Strides(strides.clone()) };
-    let [prologue, body] = statements(op, 0);
     let one = Loop {
         space,
         reads: vec![at(Arg::In(0, 0), x.dtype, x.align)],

@@ -1,14 +1,10 @@
 //! `dropout_weights`: each weight of an attention kept or not by its coordinates alone, in tiles as attention decides.
 
-use crate::elements::{Access, Loop, Place};
-use crate::lower::{Arg, Lowered, Lowering, c_float};
+use super::dropout::by_coordinates;
+use crate::lower::{Lowered, Lowering, c_float};
 use ocelli_ir::ops::DropoutWeights;
-use ocelli_ir::{DType, View};
 
 pub fn lower(op: &DropoutWeights, cx: &Lowering) -> Option<Lowered> {
-    let (x, y) = (cx.ins.first()?, cx.outs.first()?);
-    let strides = View::contiguous(x.view.shape.clone()).strides;
-    let at = |arg, dtype, align| Access { arg, dtype, align, place: Place::Strides(strides.clone()) };
     let (threshold, site) = (op.dropout.threshold, op.dropout.site);
     let prologue = format!(
         "    const uint2 key = dropout_key(q0[0], q0[1], {:#x}u, {:#x}u);\n    \
@@ -23,15 +19,5 @@ pub fn lower(op: &DropoutWeights, cx: &Lowering) -> Option<Lowered> {
          const float y0 = dropout_bit(word, c3 % 2u, {threshold}u) ? x0 * {} : 0.0f;\n",
         c_float(op.dropout.scale())
     );
-    let one = Loop {
-        space: x.view.shape.0.clone(),
-        reads: vec![at(Arg::In(0, 0), x.dtype, x.align)],
-        writes: vec![at(Arg::Out(0, 0), y.dtype, y.align)],
-        extra: (1..4).map(|i| (Arg::In(i, 0), DType::U32)).collect(),
-        prologue,
-        body,
-        coordinates: true,
-        ..Loop::default()
-    };
-    Some(Lowered::kernel(one.kernel()))
+    by_coordinates(cx, cx.ins.first()?.view.shape.0.clone(), [prologue, body])
 }

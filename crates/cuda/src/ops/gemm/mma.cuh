@@ -4,13 +4,7 @@ static_assert(TN % 2 == 0 && BK % 16 == 0, "tiles are whole fragments");
 __device__ __forceinline__ void multiply(float (&sums)[TM][TN][4], T* tiles, const T* a, const T* b, u32 row0, u32 col0) {
     const u32 lane = threadIdx.x % 32, warp = threadIdx.x / 32;
     const u32 wm = warp % WARPS_M * (16 * TM), wn = warp / WARPS_M * (8 * TN);
-    Loader<BM, A_TURNED, LDA> load_a(a, row0, M);
-    Loader<BN, B_TURNED, LDB> load_b(b, col0, N);
-    auto load = [&](int step) {
-        T* stage = tiles + step % STAGES * STAGE;
-        load_a.load(stage);
-        load_b.load(stage + A_TILE);
-    };
+    Tiles load{{a, row0, M}, {b, col0, N}, tiles};
 #pragma unroll
     for (int s = 0; s < STAGES - 1; s++) {
         if (s < STEPS) load(s);

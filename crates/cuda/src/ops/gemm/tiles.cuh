@@ -50,3 +50,16 @@ template <int SIDE, bool TURNED, int PITCH> struct Loader {
         k += BK;
     }
 };
+
+// Both operands' tiles of a step, into the stage that is its turn.
+struct Tiles {
+    Loader<BM, A_TURNED, LDA> a;
+    Loader<BN, B_TURNED, LDB> b;
+    T* stages;
+
+    __device__ __forceinline__ void operator()(int step) {
+        T* stage = stages + step % STAGES * STAGE;
+        a.load(stage);
+        b.load(stage + A_TILE);
+    }
+};

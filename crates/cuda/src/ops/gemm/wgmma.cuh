@@ -15,13 +15,7 @@ template <int PENDING> __device__ __forceinline__ void wgmma_wait() {
 }
 
 __device__ __forceinline__ void multiply(float (&sums)[1][TN][4], T* tiles, const T* a, const T* b, u32 row0, u32 col0) {
-    Loader<BM, A_TURNED, LDA> load_a(a, row0, M);
-    Loader<BN, B_TURNED, LDB> load_b(b, col0, N);
-    auto load = [&](int step) {
-        T* stage = tiles + step % STAGES * STAGE;
-        load_a.load(stage);
-        load_b.load(stage + A_TILE);
-    };
+    Tiles load{{a, row0, M}, {b, col0, N}, tiles};
     constexpr int AHEAD = STEPS <= STAGES ? STEPS : STAGES - 1;
 #pragma unroll
     for (int s = 0; s < AHEAD; s++) {
