@@ -15,6 +15,7 @@ tests=(
     fused
     autotune
     flash_attention
+    prefetch
     golden_cuda
     curve_cuda
     bad_steps

@@ -122,7 +122,7 @@ pub struct DataConfig {
     pub endless: bool,
     /// Threads that decode ahead; 0: decode in the training thread.
     pub num_workers: usize,
-    /// Batches lie in page-locked memory (GPU engine).
+    /// Batches go to a GPU by way of page-locked memory.
     pub pinned_memory: bool,
     /// Samples of the drawn training split of `shapes`; `None`: without end.
     pub train_samples: Option<usize>,
@@ -216,7 +216,7 @@ pub struct TrainerConfig {
     pub flash_attention: bool,
     /// Measured choice among kernels (GPU engine).
     pub autotune: bool,
-    /// Copy the next batch during the step (GPU engine).
+    /// The next batch is copied to a GPU while it works.
     pub prefetch: bool,
     /// Compute activations again in the backward pass.
     pub recompute: bool,

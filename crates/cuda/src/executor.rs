@@ -5,6 +5,7 @@ pub mod tune;
 use crate::blas::{self, Blas, WORKSPACE};
 use crate::cache::{self, KernelCache};
 use crate::driver::{DeviceBuffer, Driven, Function, Module, Stream, synchronous};
+use crate::feed::Feed;
 use crate::gpu::{self, GpuInfo};
 use crate::libraries::LibFault;
 use crate::lower::Machine;
@@ -40,6 +41,10 @@ pub struct CudaOptions {
     pub synchronous: bool,
     /// Choose among ways to compute a thing by measuring them.
     pub autotune: bool,
+    /// The next batch crosses the bus while a program runs.
+    pub prefetch: bool,
+    /// Batches are handed over in page-locked memory.
+    pub pinned_memory: bool,
     /// Folder of compiled kernels.
     pub cache: Option<PathBuf>,
     /// Folder of what was chosen by measuring.
@@ -54,6 +59,8 @@ impl Default for CudaOptions {
             cuda_graph: true,
             synchronous: synchronous(),
             autotune: false,
+            prefetch: true,
+            pinned_memory: true,
             cache: cache::folder("kernels"),
             tuning: cache::folder("tuning"),
         }
@@ -81,6 +88,7 @@ pub struct Shared {
     pub(crate) aside: Stream,
     pub(crate) products: DeviceBuffer,
     pub(crate) scratch: Mutex<Scratch>,
+    pub(crate) feed: Mutex<Feed>,
     cache: KernelCache,
     modules: Mutex<HashMap<String, Arc<Module>>>,
     blas: OnceLock<Result<Blas, String>>,
@@ -228,6 +236,8 @@ impl CudaExecutor {
         let target = CudaTarget::new(machine);
         let (modules, blas, tuner) = (Mutex::default(), OnceLock::new(), OnceLock::new());
         let scratch = Mutex::new(scratch);
+        let feed = Feed::new(&context, options.pinned_memory, options.prefetch).map_err(told)?;
+        let feed = Mutex::new(feed);
         let shared = Arc::new(Shared {
             info,
             machine,
@@ -236,6 +246,7 @@ impl CudaExecutor {
             aside,
             products,
             scratch,
+            feed,
             cache,
             modules,
             blas,

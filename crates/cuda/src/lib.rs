@@ -15,6 +15,7 @@ mod doctor;
 mod driver;
 mod elements;
 mod executor;
+mod feed;
 mod gpu;
 mod late;
 mod libraries;

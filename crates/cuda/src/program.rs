@@ -2,7 +2,7 @@
 
 use crate::addresses::Addresses;
 use crate::blas::WORKSPACE;
-use crate::driver::{self, DeviceBuffer, Driven, DriverFault, Event, Graph, PinnedBuffer, Stream};
+use crate::driver::{self, DeviceBuffer, Driven, DriverFault, Event, Graph, Stream};
 use crate::executor::{Shared, lock};
 use crate::plan::{self, Own, Step};
 use crate::ready::{Ready, prepare};
@@ -13,9 +13,6 @@ use ocelli_ir::plan::{Place, Plan};
 use ocelli_ir::{StateSpec, View};
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
-
-/// Batches that the host may be ahead.
-const STAGES: usize = 3;
 
 /// A call with its addresses.
 #[derive(Debug)]
@@ -45,8 +42,6 @@ pub struct CudaProgram {
     /// Lists of addresses, one behind the other, and where each step's starts.
     tables: DeviceBuffer,
     table_starts: Vec<usize>,
-    stages: Vec<(PinnedBuffer, Event)>,
-    next_stage: usize,
     binding: Option<Binding>,
     fits: Option<Arc<StateSpec>>,
     shared: Arc<Shared>,
@@ -65,9 +60,9 @@ impl CudaProgram {
             |what: &str, bytes| DeviceBuffer::new(context, bytes).map_err(|e| failed(what, bytes, &e));
         let memory = device("inputs", own.bytes)?;
         let tables = device("lists of addresses", table_bytes)?;
-        let stage = || Ok((PinnedBuffer::new(context, own.input_bytes)?, Event::new(context)?));
-        let stages = (0..STAGES).map(|_| stage()).collect::<Driven<Vec<_>>>();
-        let stages = stages.map_err(|e| failed("pinned memory for inputs", own.input_bytes, &e))?;
+        lock(&shared.feed)
+            .grow(&shared.stream, own.input_bytes)
+            .map_err(|e| failed("a batch on its way to the device", own.input_bytes, &e))?;
         let id = {
             let mut scratch = lock(&shared.scratch);
             scratch.grow(&shared.stream, footprint::of(&plan, &steps, &own))?;
@@ -75,23 +70,8 @@ impl CudaProgram {
             scratch.loaded
         };
         let shared = shared.clone();
-        let (next_stage, binding, fits, name) = (0, None, None, Arc::from(&*plan.name));
-        Ok(Self {
-            plan,
-            steps,
-            ready,
-            own,
-            memory,
-            tables,
-            table_starts,
-            stages,
-            next_stage,
-            binding,
-            fits,
-            shared,
-            id,
-            name,
-        })
+        let (binding, fits, name) = (None, None, Arc::from(&*plan.name));
+        Ok(Self { plan, steps, ready, own, memory, tables, table_starts, binding, fits, shared, id, name })
     }
 
     /// Number of kernels, products and fills of one run.
@@ -228,22 +208,9 @@ impl CudaProgram {
         self.bind(state)?;
         driver::queued(&self.name);
         let bytes = self.own.input_bytes;
-        self.stage(inputs).map_err(|e| failed(&format!("inputs of program '{}'", self.plan.name), bytes, &e))
-    }
-
-    fn stage(&mut self, inputs: &[&[u8]]) -> Driven<()> {
-        if self.own.input_bytes == 0 {
-            return Ok(());
-        }
-        let (pinned, copied) = &mut self.stages[self.next_stage];
-        self.next_stage = (self.next_stage + 1) % STAGES;
-        // Waits only if the host is STAGES batches ahead of the device.
-        copied.synchronize()?;
-        for (&at, bytes) in self.own.inputs.iter().zip(inputs) {
-            pinned.bytes_mut()[at..][..bytes.len()].copy_from_slice(bytes);
-        }
-        self.memory.write_pinned(&self.shared.stream, 0, pinned, self.own.input_bytes)?;
-        copied.record(&self.shared.stream)
+        lock(&self.shared.feed)
+            .hand(&self.shared.stream, &mut self.memory, bytes, &self.own.inputs, inputs)
+            .map_err(|e| failed(&format!("inputs of program '{}'", self.plan.name), bytes, &e))
     }
 }
 

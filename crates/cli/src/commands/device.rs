@@ -36,6 +36,8 @@ pub fn start(
         tf32: t.tf32,
         cuda_graph: t.cuda_graph,
         autotune: t.autotune,
+        prefetch: t.prefetch,
+        pinned_memory: c.data.pinned_memory,
         ..CudaOptions::default()
     };
     let gpu = match t.device {

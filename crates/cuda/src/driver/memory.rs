@@ -59,25 +59,34 @@ impl DeviceBuffer {
         stream.synchronize()
     }
 
-    /// Queues a copy of the first `bytes` bytes of `from` to `at`.
+    /// Queues a copy of the first `bytes` bytes of `from` to the start. `from` may be written again, or go, once the queue has
+    /// passed it.
     ///
     /// # Errors
     /// If the driver fails.
     ///
     /// # Panics
     /// If it does not fit.
-    pub fn write_pinned(
-        &mut self,
-        stream: &Stream,
-        at: usize,
-        from: &PinnedBuffer,
-        bytes: usize,
-    ) -> Driven<()> {
-        let to = self.inside(at, bytes);
+    pub fn write_from(&mut self, stream: &Stream, from: &HostBuffer, bytes: usize) -> Driven<()> {
+        let to = self.inside(0, bytes);
         self.context.bind()?;
-        // SAFETY: both ranges are inside. Pinned memory is written again only after an event behind this copy.
+        // SAFETY: both ranges are inside. `Feed` alone calls this, and writes or frees `from` only after an event behind it.
         unsafe { result::memcpy_htod_async(to, &from.bytes()[..bytes], stream.raw) }
             .asked("a copy to the device")
+    }
+
+    /// Queues a copy of the first `bytes` bytes of `from` to the start.
+    ///
+    /// # Errors
+    /// If the driver fails.
+    ///
+    /// # Panics
+    /// If it does not fit.
+    pub fn copy_from(&mut self, stream: &Stream, from: &DeviceBuffer, bytes: usize) -> Driven<()> {
+        let (to, from) = (self.inside(0, bytes), from.inside(0, bytes));
+        self.context.bind()?;
+        // SAFETY: both ranges are inside; the driver lets queued work end before it frees memory.
+        unsafe { result::memcpy_dtod_async(to, from, bytes, stream.raw) }.asked("a copy on the device")
     }
 
     /// Reads from `at` into `to`, behind what is queued.
@@ -105,7 +114,46 @@ impl Drop for DeviceBuffer {
     }
 }
 
-/// Bytes of the host that stay where they are, so that the device copies them by itself.
+/// Bytes of the host that stay where they are: page-locked, so that the device copies them by itself, or plain.
+#[derive(Debug)]
+pub enum HostBuffer {
+    /// Page-locked.
+    Pinned(PinnedBuffer),
+    /// As any other memory.
+    Plain(Box<[u8]>),
+}
+
+impl HostBuffer {
+    /// Memory of `bytes` zeros.
+    ///
+    /// # Errors
+    /// If there is not so much page-locked memory.
+    pub fn new(context: &Arc<Context>, bytes: usize, pinned: bool) -> Driven<Self> {
+        Ok(if pinned {
+            Self::Pinned(PinnedBuffer::new(context, bytes)?)
+        } else {
+            Self::Plain(vec![0; bytes].into())
+        })
+    }
+
+    /// Its contents.
+    pub fn bytes(&self) -> &[u8] {
+        match self {
+            Self::Pinned(b) => b.bytes(),
+            Self::Plain(b) => b,
+        }
+    }
+
+    /// Its contents, to be written when no copy reads them any more.
+    pub fn bytes_mut(&mut self) -> &mut [u8] {
+        match self {
+            Self::Pinned(b) => b.bytes_mut(),
+            Self::Plain(b) => b,
+        }
+    }
+}
+
+/// Page-locked bytes of the host.
 #[derive(Debug)]
 pub struct PinnedBuffer {
     context: Arc<Context>,

@@ -11,7 +11,7 @@ mod module;
 
 pub use context::{Context, Event, Stream};
 pub use graph::Graph;
-pub use memory::{DeviceBuffer, PinnedBuffer};
+pub use memory::{DeviceBuffer, HostBuffer};
 pub use module::{Function, Module};
 
 use cudarc::driver::DriverError;
