@@ -61,7 +61,10 @@ fn keys_that_wait_for_another_say_so() {
     b.train(&with(&quick, &["trainer_config.use_amp=true"]))
         .done()
         .mentions(&["unless trainer_config.amp_dtype is set"]);
-    b.train(&with(&quick, &["trainer_config.amp_dtype=bf16"]))
+    b.train(&with(&quick, &["trainer_config.amp_dtype=bf16"])).done().mentions(&[
+        "without effect on the CPU unless trainer_config.use_amp is true: trainer_config.amp_dtype",
+    ]);
+    b.train(&with(&quick, &["trainer_config.amp_dtype=bf16", "trainer_config.use_amp=false"]))
         .done()
         .mentions(&["without effect while use_amp is false: trainer_config.amp_dtype"]);
 }

@@ -6,7 +6,7 @@ use crate::error::{Problem, ProblemKind};
 use crate::keys::{KEYS, Key, Status};
 use crate::node::{Data, Node, Origin};
 use crate::resolve::Author;
-use crate::types::Config;
+use crate::types::{Config, Switch};
 use crate::{typed, unread};
 
 /// A [`ProblemKind::NotYet`] for each value that asks for what is not there yet. Values that do not fit their
@@ -35,17 +35,16 @@ fn not_yet(key: &Key, data: &Data) -> Option<ProblemKind> {
     Some(ProblemKind::NotYet { value: format!("{} {value}", key.name()), remedy })
 }
 
-/// A line on keys of mixed precision that the user `set` and that wait for another.
+/// The keys of mixed precision that the user `set` and that wait for another.
+fn of_mixed_precision(set: &[&Key]) -> Vec<&'static str> {
+    set.iter().map(|k| k.path).filter(|path| path.starts_with("trainer_config.amp_")).collect()
+}
+
+/// A line on them, whatever the device.
 fn mixed_precision(config: &Config, set: &[&Key]) -> Option<String> {
-    let t = &config.trainer;
-    let waiting: Vec<&str> =
-        set.iter().map(|k| k.path).filter(|path| path.starts_with("trainer_config.amp_")).collect();
-    match (t.use_amp, t.amp_dtype) {
-        (false, _) if !waiting.is_empty() => {
-            Some(format!("without effect while use_amp is false: {}", waiting.join(", ")))
-        }
-        _ => None,
-    }
+    let waiting = of_mixed_precision(set);
+    (config.trainer.use_amp == Switch::Off && !waiting.is_empty())
+        .then(|| format!("without effect while use_amp is false: {}", waiting.join(", ")))
 }
 
 /// Lines about keys that the user set and that do not act here.
@@ -81,8 +80,13 @@ pub(crate) fn cpu_notices(
         lines.push(format!("without effect on the CPU (for GPUs only): {}", gpu.join(", ")));
     }
     let trainer = &config.trainer;
+    let waiting = of_mixed_precision(&set);
+    if trainer.use_amp == Switch::Auto && !waiting.is_empty() {
+        let waiting = waiting.join(", ");
+        lines.push(format!("without effect on the CPU unless trainer_config.use_amp is true: {waiting}"));
+    }
     let amp = set.iter().any(|k| k.path == "trainer_config.use_amp");
-    if amp && trainer.use_amp && trainer.amp_dtype == AmpDtype::Auto {
+    if amp && trainer.use_amp == Switch::On && trainer.amp_dtype == AmpDtype::Auto {
         let why =
             "the CPU trains in 32 bits unless trainer_config.amp_dtype is set; 16 bits are no faster there";
         lines.push(format!("use_amp: {why}"));

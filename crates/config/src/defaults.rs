@@ -5,7 +5,7 @@ use crate::choices::{
     AmpDtype, AmpResidual, Architecture, CaptionChoice, Dataset, Device, Loss, LrSchedule, Optimizer,
     Padding, Pixels, Quoting, Residual, Unknown,
 };
-use crate::types::{DataConfig, ModelConfig, TrainerConfig};
+use crate::types::{DataConfig, ModelConfig, Switch, TrainerConfig};
 
 impl Default for ModelConfig {
     fn default() -> Self {
@@ -59,7 +59,7 @@ impl Default for DataConfig {
             loss: Loss::Masked,
             endless: false,
             num_workers: 2,
-            pinned_memory: false,
+            pinned_memory: true,
             train_samples: Some(20_000),
             val_samples: 512,
             pixels: Pixels::Upright,
@@ -102,15 +102,15 @@ impl Default for TrainerConfig {
             snapshot_interval: None,
             keep_last: None,
             sample_captions: 4,
-            use_amp: false,
+            use_amp: Switch::Auto,
             amp_dtype: AmpDtype::Auto,
             amp_residual: AmpResidual::Auto,
-            compile: false,
-            cuda_graph: false,
-            tf32: false,
+            compile: true,
+            cuda_graph: true,
+            tf32: true,
             flash_attention: true,
-            autotune: false,
-            prefetch: false,
+            autotune: true,
+            prefetch: true,
             recompute: false,
             freeze: None,
             lr_groups: None,

@@ -11,6 +11,8 @@ use crate::choices::{
 pub enum Kind {
     /// `true` or `false`.
     Bool,
+    /// `true`, `false` or `auto`.
+    Switch,
     /// An integer from `min` to `max`, both included.
     Int {
         /// Smallest value.
@@ -121,6 +123,10 @@ const fn flag(path: &'static str, help: &'static str) -> Key {
     Key::new(path, Kind::Bool, help)
 }
 
+const fn switch(path: &'static str, help: &'static str) -> Key {
+    Key::new(path, Kind::Switch, help)
+}
+
 const fn text(path: &'static str, help: &'static str) -> Key {
     Key::new(path, Kind::Text, help)
 }
@@ -228,14 +234,14 @@ pub const KEYS: &[Key] = &[
     int("trainer_config.snapshot_interval", 1, STEPS, "Steps between snapshots, the only ones then but for the run's last; null: at the end of each epoch.").or_null(),
     int("trainer_config.keep_last", 1, STEPS, "Snapshots kept, the newest; null: all.").or_null(),
     int("trainer_config.sample_captions", 0, DEPTH, "Captions shown at the end of a run."),
-    flag("trainer_config.use_amp", "Mixed precision: products and what lies between them in 16 bits, weights and sums in 32."),
+    switch("trainer_config.use_amp", "Mixed precision: products and what lies between them in 16 bits, weights and sums in 32; auto: on a GPU, not on the CPU."),
     word("trainer_config.amp_dtype", AmpDtype::NAMES, "16-bit type of mixed precision: bf16, fp16 with loss scaling, or auto: what a GPU is best at, none on the CPU."),
     word("trainer_config.amp_residual", AmpResidual::NAMES, "Residual stream in mixed precision: f32, amp (as amp_dtype), or auto: amp for bf16 in up to 12 blocks."),
     flag("trainer_config.compile", "Run ops that follow each other as one kernel where the device has one (pass fuse); on the CPU the same results to the bit."),
-    flag("trainer_config.cuda_graph", "The whole step as one CUDA graph.").engine(),
-    flag("trainer_config.tf32", "TF32 matrix products.").engine(),
+    flag("trainer_config.cuda_graph", "A GPU replays a step, recorded once, by one call; off: it is given each kernel.").engine(),
+    flag("trainer_config.tf32", "A GPU rounds the operands of products in 32 bits to TF32.").engine(),
     flag("trainer_config.flash_attention", "Attention that never keeps a weight for each pair of positions; off: by its plain definition in training and validation, in more memory, to compare with."),
-    flag("trainer_config.autotune", "Measured choice among kernels.").engine(),
+    flag("trainer_config.autotune", "A GPU makes products in the way measured fastest on it, once, kept in a file; off: in the way the library guesses.").engine(),
     flag("trainer_config.prefetch", "The next batch is copied to a GPU while it works on this one; off: between the steps.").engine(),
     flag("trainer_config.recompute", "Compute cheap activations (norms, activation functions, dropout) again in the backward pass instead of keeping them."),
     text("trainer_config.freeze", "Weights that stay as they are, by name: patterns divided by commas, * for any characters, such as vision_encoder.*; null: none.").or_null(),

@@ -23,8 +23,9 @@ pub(crate) fn check(key: &Key, data: &Data) -> Result<Value, ProblemKind> {
         Kind::Text | Kind::AnyText => check_text(key, text, *quoted, data),
         Kind::Choice(words) => choice(words, text, data),
         Kind::LatestOrEpoch if text == "latest" => Ok(text.clone().into()),
+        Kind::Switch if text == "auto" => Ok(text.clone().into()),
         _ if *quoted => Err(wrong(key, data)),
-        Kind::Bool => boolean(text).map(Value::Bool).ok_or_else(|| wrong(key, data)),
+        Kind::Bool | Kind::Switch => boolean(text).map(Value::Bool).ok_or_else(|| wrong(key, data)),
         Kind::Int { min, max } => integer(key, text, min, max, data),
         Kind::LatestOrEpoch => integer(key, text, 0, u64::MAX, data),
         Kind::Float(interval) => float(key, text, interval, data),
@@ -112,7 +113,7 @@ fn inside(interval: Interval, x: f64) -> bool {
 fn wrong(key: &Key, data: &Data) -> ProblemKind {
     let mut found = data.describe();
     match (key.kind, data) {
-        (Kind::Bool, Data::Scalar { text, .. }) => {
+        (Kind::Bool | Kind::Switch, Data::Scalar { text, .. }) => {
             let as_boolean = match text.to_ascii_lowercase().as_str() {
                 "true" | "yes" | "on" | "y" | "1" => Some("true"),
                 "false" | "no" | "off" | "n" | "0" => Some("false"),
@@ -135,6 +136,7 @@ fn wrong(key: &Key, data: &Data) -> ProblemKind {
 pub(crate) fn expected(key: &Key) -> String {
     let mut words = match key.kind {
         Kind::Bool => "true or false".into(),
+        Kind::Switch => "true, false or auto".into(),
         Kind::Int { .. } => "an integer".into(),
         Kind::Float(_) => "a number".into(),
         Kind::Text | Kind::AnyText => "text".into(),
@@ -161,7 +163,7 @@ pub(crate) fn allowed(kind: Kind) -> String {
             Interval::ZeroToOne => "between 0 and 1",
         }
         .into(),
-        Kind::Bool | Kind::Text | Kind::AnyText => String::new(),
+        Kind::Bool | Kind::Switch | Kind::Text | Kind::AnyText => String::new(),
     }
 }
 

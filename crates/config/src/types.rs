@@ -200,8 +200,8 @@ pub struct TrainerConfig {
     pub keep_last: Option<usize>,
     /// Captions shown at the end of a run.
     pub sample_captions: usize,
-    /// Mixed precision (GPU engine).
-    pub use_amp: bool,
+    /// Mixed precision.
+    pub use_amp: Switch,
     /// The 16-bit type of mixed precision.
     pub amp_dtype: AmpDtype,
     /// How mixed precision stores the residual stream.
@@ -236,6 +236,46 @@ pub struct TrainerConfig {
     pub profile_results_dir: String,
     /// What the profiler records; `None`: nothing.
     pub profiler_mode: Option<ProfilerMode>,
+}
+
+/// A switch that the device may decide on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "Value", into = "Value")]
+pub enum Switch {
+    /// On where it helps.
+    Auto,
+    /// On.
+    On,
+    /// Off.
+    Off,
+}
+
+impl From<bool> for Switch {
+    fn from(on: bool) -> Self {
+        if on { Self::On } else { Self::Off }
+    }
+}
+
+impl From<Switch> for Value {
+    fn from(switch: Switch) -> Self {
+        match switch {
+            Switch::Auto => "auto".into(),
+            Switch::On => true.into(),
+            Switch::Off => false.into(),
+        }
+    }
+}
+
+impl TryFrom<Value> for Switch {
+    type Error = &'static str;
+
+    fn try_from(value: Value) -> Result<Self, Self::Error> {
+        match (value.as_str(), value.as_bool()) {
+            (Some("auto"), _) => Ok(Self::Auto),
+            (_, Some(on)) => Ok(on.into()),
+            _ => Err("expected true, false or auto"),
+        }
+    }
 }
 
 /// Which snapshot a run goes on from.

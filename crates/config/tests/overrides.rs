@@ -1,6 +1,6 @@
 //! The override grammar: what each form does, and what it says when it cannot.
 
-use ocelli_config::{Config, LoadStrategy, Request, load, load_text, sweep};
+use ocelli_config::{Config, LoadStrategy, Request, Switch, load, load_text, sweep};
 
 const FILE: &str = "data_config:\n  vocab_path: pictures\ntrainer_config:\n  lr: 0.5\n  max_iters: 9\n";
 
@@ -81,7 +81,10 @@ fn values() {
     ] {
         assert_eq!(path(written).as_deref(), read, "{written}");
     }
-    assert!(loaded(&["trainer_config.use_amp=TRUE"]).trainer.use_amp);
+    assert!(loaded(&["trainer_config.compile=TRUE"]).trainer.compile);
+    for (text, want) in [("TRUE", Switch::On), ("False", Switch::Off), ("auto", Switch::Auto)] {
+        assert_eq!(loaded(&[&format!("trainer_config.use_amp={text}")]).trainer.use_amp, want);
+    }
     assert_eq!(loaded(&["trainer_config.max_iters=10_000"]).trainer.max_iters, Some(10_000));
     assert_eq!(loaded(&["trainer_config.max_iters=null"]).trainer.max_iters, None);
     let strategy = |value: &str| {

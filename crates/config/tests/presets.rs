@@ -1,7 +1,8 @@
 //! The presets hold the numbers of the published recipe, and the built-in ones are what they say.
 
 use ocelli_config::{
-    Dataset, Loss, LrSchedule, Optimizer, PRESET_NAMES, Padding, Pixels, Request, Residual, Resolved, load,
+    Dataset, Loss, LrSchedule, Optimizer, PRESET_NAMES, Padding, Pixels, Request, Residual, Resolved, Switch,
+    load,
 };
 
 fn preset(name: &str, overrides: &[&str]) -> Resolved {
@@ -32,7 +33,9 @@ fn the_published_presets_hold_the_recipes_numbers() {
         assert_eq!((trainer.optimizer, trainer.lr_schedule), (Optimizer::Adam, LrSchedule::Constant));
         assert_eq!((trainer.beta1, trainer.beta2, trainer.eps), (0.9, 0.999, 1e-8));
         assert_eq!((trainer.weight_decay, trainer.clip_grad_norm, trainer.warmup_iters), (0.0, None, 0));
-        assert!(trainer.use_amp && !trainer.compile && !trainer.cuda_graph && !trainer.use_wandb);
+        assert!(
+            trainer.use_amp == Switch::On && !trainer.compile && !trainer.cuda_graph && !trainer.use_wandb
+        );
         assert_eq!((trainer.snapshot_dir.as_str(), trainer.snapshot_load_strategy), ("snapshots", None));
         assert_eq!((trainer.profile_results_dir.as_str(), trainer.profiler_mode), ("profile_results", None));
     }
@@ -97,7 +100,7 @@ fn presets_without_end_save_as_they_go() {
 fn notices_name_what_a_user_set_without_effect() {
     // A preset's own keys are none of the user's doing.
     assert!(preset("csv_train", &[]).notices.is_empty());
-    let set = ["model_config.head_size=8", "trainer_config.tf32=true", "data_config.pinned_memory=True"];
+    let set = ["model_config.head_size=8", "trainer_config.tf32=false", "data_config.pinned_memory=False"];
     let notices = [
         "accepted, but without effect: model_config.head_size (a head's width is the model's width divided by n_head)",
     ];
@@ -112,6 +115,7 @@ fn notices_name_what_a_user_set_without_effect() {
         "{:?}",
         own.notices
     );
+    let gpu = gpu.replace("trainer_config.tf32", "trainer_config.cuda_graph, trainer_config.tf32");
     assert!(own.cpu_notices[0] == gpu && own.cpu_notices.len() == 2, "{:?}", own.cpu_notices);
     assert!(ocelli_config::load_stored("kept.yaml", &text, &[]).unwrap().notices.is_empty());
     let short = preset("shapes", &["trainer_config.max_iters=3"]).notices;

@@ -14,7 +14,7 @@ use std::sync::Arc;
 /// Batches that the host may be ahead.
 const STAGES: usize = 3;
 /// Places on the device.
-const PLACES: usize = 2;
+pub const PLACES: usize = 2;
 
 /// The way of all programs of an executor.
 #[derive(Debug)]

@@ -134,12 +134,12 @@ fn blocks(m: &ModelConfig) -> usize {
     m.num_blks.max(m.n_layer)
 }
 
-/// The 16-bit type of mixed precision, if it is on.
+/// The 16-bit type of mixed precision, if it is on. What is left to the device is off until the device has settled it.
 fn half(c: &Config) -> Option<DType> {
     match (c.trainer.use_amp, c.trainer.amp_dtype) {
-        (false, _) | (_, config::AmpDtype::Auto) => None,
-        (true, config::AmpDtype::Bf16) => Some(DType::Bf16),
-        (true, config::AmpDtype::Fp16) => Some(DType::F16),
+        (config::Switch::Off | config::Switch::Auto, _) | (_, config::AmpDtype::Auto) => None,
+        (config::Switch::On, config::AmpDtype::Bf16) => Some(DType::Bf16),
+        (config::Switch::On, config::AmpDtype::Fp16) => Some(DType::F16),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use crate::output::warn;
 use anyhow::Context;
-use ocelli_config::{AmpDtype, Config, Device, Resolved};
+use ocelli_config::{AmpDtype, Config, Device, Resolved, Switch};
 use ocelli_cpu::CpuExecutor;
 use ocelli_cuda::{CudaError, CudaExecutor, CudaOptions};
 use ocelli_ir::DType;
@@ -62,10 +62,15 @@ pub fn start(
 
 /// Settles what a configuration leaves to the device.
 pub fn settle(c: &mut Config, target: &dyn Target) {
-    if c.trainer.use_amp && c.trainer.amp_dtype == AmpDtype::Auto {
-        match target.half() {
-            Some(DType::F16) => c.trainer.amp_dtype = AmpDtype::Fp16,
-            Some(_) => c.trainer.amp_dtype = AmpDtype::Bf16,
+    let (t, half) = (&mut c.trainer, target.half());
+    if t.use_amp == Switch::Auto {
+        // 16 bits are worth it where the device has a use for them.
+        t.use_amp = half.is_some().into();
+    }
+    if t.use_amp == Switch::On && t.amp_dtype == AmpDtype::Auto {
+        match half {
+            Some(DType::F16) => t.amp_dtype = AmpDtype::Fp16,
+            Some(_) => t.amp_dtype = AmpDtype::Bf16,
             None => {}
         }
     }

@@ -1,5 +1,6 @@
-//! What a lowered plan takes of the device's memory. Loading allocates exactly this; it is known without a GPU.
+//! What a lowered plan takes of the device's memory. Loading allocates this, and no more; it is known without a GPU.
 
+use crate::feed::PLACES;
 use crate::lower::ALIGNMENT;
 use crate::plan::{BRANCHES, Own, Step};
 use ocelli_ir::memory::Footprint;
@@ -19,12 +20,13 @@ pub fn tables(steps: &[Step]) -> (Vec<usize>, usize) {
     (starts.collect(), bytes)
 }
 
-/// Memory of a loaded plan beside its state.
+/// Memory of a loaded plan beside its state. The places of batches on their way are one program's, the largest one's, and
+/// counted here for each.
 pub fn of(plan: &Plan, steps: &[Step], own: &Own) -> Footprint {
     let work = steps.iter().map(|s| s.lowered.work).max().unwrap_or(0);
     Footprint {
         arena: plan.arena_bytes,
         work: work.next_multiple_of(ALIGNMENT) * BRANCHES,
-        own: own.bytes + tables(steps).1,
+        own: own.bytes + tables(steps).1 + PLACES * own.input_bytes,
     }
 }

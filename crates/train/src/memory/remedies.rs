@@ -2,7 +2,7 @@
 
 use super::{Load, gb, needs};
 use crate::error::TrainError;
-use ocelli_config::{AmpDtype, Config};
+use ocelli_config::{AmpDtype, Config, Switch};
 use ocelli_ir::DType;
 use ocelli_ir::executor::Target;
 use std::fmt;
@@ -75,11 +75,11 @@ pub fn find(
         c.trainer.recompute = true;
         offer("trainer_config.recompute=True".into(), "the same batch, ", &c)?;
     }
-    if !t.use_amp
+    if t.use_amp != Switch::On
         && let Some(half) = target.half()
     {
         let mut c = c.clone();
-        c.trainer.use_amp = true;
+        c.trainer.use_amp = Switch::On;
         c.trainer.amp_dtype = if half == DType::F16 { AmpDtype::Fp16 } else { AmpDtype::Bf16 };
         offer("trainer_config.use_amp=True".into(), "the same batch, ", &c)?;
     }

@@ -8,9 +8,10 @@ mod text;
 use super::step_of;
 use crate::args::{Device, Explain as Args};
 use crate::output::{arrived, say, say_json, warn};
-use anyhow::bail;
+use anyhow::{Context, bail};
 use device::Peaks;
 use ocelli_config::{Config, Device as On};
+use ocelli_cuda::{CudaExecutor, CudaOptions};
 use ocelli_ir::executor::Target;
 use ocelli_train::engine::Setup;
 use ocelli_train::explain::{self, Explained};
@@ -21,12 +22,8 @@ use serde_json::json;
 /// Shows the programs of a training step.
 pub fn explain(args: &Args) -> anyhow::Result<()> {
     let mut c = step_of::config(&args.step)?.for_training()?.clone();
-    if args.device == Device::This && c.trainer.device == On::Cuda {
-        bail!(
-            "trainer_config.device=cuda: of GPUs explain knows the data sheets: name one with --device a100, h100 or h200"
-        );
-    }
-    let target = args.device.target(&c);
+    let device = if args.device == Device::This { here(&c)? } else { args.device };
+    let target = device.target(&c);
     super::device::settle(&mut c, &*target);
     let (mut setup, longest) = step_of::setup(&args.step, &c)?;
     let one = |n: &[u64]| n.first().copied();
@@ -45,13 +42,35 @@ pub fn explain(args: &Args) -> anyhow::Result<()> {
         graph(&programs, pass, args.json)?;
         return arrived();
     }
-    let peaks = Peaks::of(args.device, &c)?;
+    let peaks = Peaks::of(device, &c)?;
     if args.json {
         say_json(&json::object(&programs, &peaks, size));
     } else {
         say(&text::lines(&programs, &peaks, args.launches).join("\n"));
     }
     arrived()
+}
+
+/// The device that `train` would use here: a GPU whose data sheet is known, or this machine's CPU.
+fn here(c: &Config) -> anyhow::Result<Device> {
+    const SHEETS: &str = "of GPUs explain knows the data sheets of A100, H100 and H200";
+    let gpu = match c.trainer.device {
+        On::Cpu => return Ok(Device::This),
+        On::Auto => CudaExecutor::new(CudaOptions::default()).ok(),
+        On::Cuda => Some(CudaExecutor::new(CudaOptions::default()).with_context(|| {
+            format!("trainer_config.device=cuda ({SHEETS} also where there is none: --device h200)")
+        })?),
+    };
+    let Some(name) = gpu.map(|gpu| gpu.info().name.clone()) else { return Ok(Device::This) };
+    let known = [("A100", Device::A100), ("H100", Device::H100), ("H200", Device::H200)];
+    match known.into_iter().find(|(model, _)| name.contains(model)) {
+        Some((_, device)) => Ok(device),
+        None if c.trainer.device == On::Cuda => bail!("trainer_config.device=cuda is {name}: {SHEETS}"),
+        None => {
+            warn(&format!("note: `train` would use {name}, but {SHEETS}: this is the step on the CPU"));
+            Ok(Device::This)
+        }
+    }
 }
 
 /// Shows the memory of steps of several sizes.

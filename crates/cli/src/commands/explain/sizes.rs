@@ -1,7 +1,7 @@
 //! The memory of a training step at several sizes: a line each.
 
 use crate::args::Dtype;
-use ocelli_config::{AmpDtype, Config};
+use ocelli_config::{AmpDtype, Config, Switch};
 use ocelli_ir::DType;
 use ocelli_ir::executor::Target;
 use ocelli_train::engine::Setup;
@@ -23,8 +23,8 @@ pub struct Memory {
 /// The type that a configuration trains in.
 pub fn dtype(c: &Config) -> Dtype {
     match (c.trainer.use_amp, c.trainer.amp_dtype) {
-        (true, AmpDtype::Bf16) => Dtype::Bf16,
-        (true, AmpDtype::Fp16) => Dtype::Fp16,
+        (Switch::On, AmpDtype::Bf16) => Dtype::Bf16,
+        (Switch::On, AmpDtype::Fp16) => Dtype::Fp16,
         _ => Dtype::F32,
     }
 }
@@ -32,7 +32,7 @@ pub fn dtype(c: &Config) -> Dtype {
 /// The setup of the same step in another type.
 pub fn in_dtype(c: &Config, mut setup: Setup, dtype: Dtype) -> Setup {
     let mut c = c.clone();
-    c.trainer.use_amp = dtype != Dtype::F32;
+    c.trainer.use_amp = (dtype != Dtype::F32).into();
     c.trainer.amp_dtype = if dtype == Dtype::Fp16 { AmpDtype::Fp16 } else { AmpDtype::Bf16 };
     setup.options = settings::passes(&c);
     if let Some(optimizer) = &mut setup.optimizer {
