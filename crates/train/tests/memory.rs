@@ -62,7 +62,7 @@ fn the_largest_batch_is_the_largest() {
 fn every_remedy_is_enough() {
     let c = config(&["trainer_config.train_batch_size=512"]);
     let need = bytes(&c);
-    let free = need * 7 / 10;
+    let free = need * 8 / 10;
     let why = refused(&c, free);
     let text = why.to_string();
     assert!(why.remedies.len() >= 3, "{text}");
