@@ -108,6 +108,15 @@ fn an_evaluation_can_be_what_is_too_large() {
 /// What was foreseen holds on a GPU: the programs take at least the plan's share, and no more than was said.
 #[test]
 fn a_gpu_takes_what_was_foreseen() {
+    // More than any device has.
+    let huge = config(&[
+        "trainer_config.train_batch_size=65536",
+        "trainer_config.use_amp=False",
+        "model_config.n_embd=512",
+        "model_config.n_layer=8",
+    ]);
+    let long = Load { text: 127, ..LOAD };
+    assert!(needs(&huge, long, &CudaTarget::new(Machine::new(132))).unwrap().bytes() > 1 << 40);
     let executor = match CudaExecutor::new(CudaOptions::default()) {
         Ok(executor) => Arc::new(executor),
         Err(e) if std::env::var_os("OCELLI_NEEDS_GPU").is_none() => {
@@ -129,8 +138,6 @@ fn a_gpu_takes_what_was_foreseen() {
     println!("taken {taken}, by the plans {}, foreseen {}", needs.bytes() - needs.overhead, needs.bytes());
     assert!(taken >= needs.bytes() - needs.overhead, "{taken} of {needs:?}");
     assert!(taken <= needs.bytes(), "{taken} of {needs:?}");
-    let huge = config(&["trainer_config.train_batch_size=65536", "trainer_config.use_amp=False"]);
-    let long = Load { text: 900, ..load };
     let Err(TrainError::TooLarge(why)) = foresee(&huge, long, &*executor) else { panic!("it does not fit") };
     println!("{why}");
     assert!((16..65_536).contains(&why.rows), "{why}");
