@@ -57,7 +57,13 @@ fn choice(words: &[&'static str], text: &str, data: &Data) -> Result<Value, Prob
         return Ok(text.into());
     }
     let mut found = data.describe();
-    if let Some(near) = suggest::word(text, words) {
+    // What some call by another word.
+    let near = if text == "gpu" {
+        words.iter().find(|w| **w == "cuda").copied()
+    } else {
+        suggest::word(text, words)
+    };
+    if let Some(near) = near {
         found += &format!("; did you mean {near}?");
     }
     Err(ProblemKind::OutOfRange { allowed: list(words, "or"), found })

@@ -30,6 +30,29 @@ fn every_sampling_at_every_edge_is_decoded_to_the_bit() {
     assert!(sums.len() > 40, "{}", sums.len());
 }
 
+/// Frames of motion JPEG have no Huffman tables: the standard's are meant.
+#[test]
+fn a_file_without_huffman_tables_has_those_of_the_standard() {
+    let whole = read("jpeg/baseline_420.jpg");
+    let mut bare = whole[..2].to_vec();
+    let mut at = 2;
+    while whole[at + 1] != 0xda {
+        let end = at + 2 + usize::from(u16::from_be_bytes([whole[at + 2], whole[at + 3]]));
+        if whole[at + 1] != 0xc4 {
+            bare.extend(&whole[at..end]);
+        }
+        at = end;
+    }
+    bare.extend(&whole[at..]);
+    assert_eq!(
+        whole.len() - bare.len(),
+        4 * 4 + 416,
+        "the fixture has the standard's tables, each in a segment"
+    );
+    let options = DecodeOptions::default();
+    assert!(decode(&bare, &options).unwrap().pixels == decode(&whole, &options).unwrap().pixels);
+}
+
 /// Scaling follows: up and down, the bound that holds for every picture holds here.
 #[test]
 fn scaled_pictures_are_those_of_pillow() {

@@ -109,9 +109,23 @@ pub trait Source: Send + Sync {
     /// All captions of the picture of `row`, cleaned, the row's own among them: what a caption of it is judged by.
     /// Those that cannot be read are left out.
     fn captions_of(&self, row: usize) -> Vec<String> {
+        let captions =
+            |rows: &mut dyn Iterator<Item = usize>| rows.filter_map(|row| self.caption(row).ok()).collect();
+        if let Some(pictures) = self.pictures() {
+            return captions(&mut (0..pictures.len()).filter(|&other| pictures[other] == pictures[row]));
+        }
         let rows =
             self.groups().map_or(row..row.saturating_add(1), |groups| groups.rows_of(groups.picture_of(row)));
-        rows.filter_map(|row| self.caption(row).ok()).collect()
+        captions(&mut rows.into_iter())
+    }
+
+    /// The number of the picture that `row` shows; rows of one picture have the same.
+    fn picture_of(&self, row: usize) -> usize {
+        match (self.pictures(), self.groups()) {
+            (Some(pictures), _) => pictures[row] as usize,
+            (None, Some(groups)) => groups.picture_of(row),
+            (None, None) => row,
+        }
     }
 
     /// Which rows share a picture; `None` if each row has a picture of its own.

@@ -77,7 +77,10 @@ pub trait Tokenizer: Debug + Send + Sync {
 #[derive(Debug, Error)]
 pub enum TokenizerError {
     /// The file cannot be read.
-    #[error("cannot read the vocabulary {}: {source}", path.display())]
+    #[error(
+        "cannot read the vocabulary {}: {source}; data_config.vocab_path names a file with one character a line, or is auto: the \
+         characters of the captions", path.display()
+    )]
     Read {
         /// The file.
         path: PathBuf,

@@ -17,6 +17,7 @@ use ocelli_data::split::Rows;
 use ocelli_data::text::count;
 use ocelli_ir::executor::Executor;
 use ocelli_metrics::{Pair, Scores};
+use std::collections::HashSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -35,6 +36,8 @@ pub(super) struct Measure {
     loss: Summed,
     tally: Tally,
     judged: Vec<Judged>,
+    /// Numbers of the pictures that have their caption.
+    captioned: HashSet<usize>,
 }
 
 impl Measure {
@@ -52,8 +55,8 @@ impl Measure {
         let path = saved.path.clone();
         let model = saved.onto(executor, captions)?;
         let prompt = model.tokenizer.encode(&model.first_text()).map(|e| e.ids).unwrap_or_default();
-        let (loss, tally, judged) = (Summed::default(), Tally::default(), Vec::new());
-        Ok(Self { path, model, prompt, dataset, rows, done: 0, loss, tally, judged })
+        let (loss, tally, judged, captioned) = Default::default();
+        Ok(Self { path, model, prompt, dataset, rows, done: 0, loss, tally, judged, captioned })
     }
 
     /// Adds a batch; returns how many rows are done.
@@ -62,7 +65,7 @@ impl Measure {
         let engine = &mut self.model.engine;
         self.loss.add(engine.evaluate(batch)?);
         self.tally.add(Part::Validation, batch);
-        let seen = pictures(&self.dataset, &self.rows, loaded, &self.judged);
+        let seen = pictures(&self.dataset, &self.rows, loaded, &mut self.captioned);
         let pixels: Vec<&[u8]> = seen.iter().map(|p| p.pixels).collect();
         let limit = engine.caption_limit();
         let mut captioner = Captioner { engine, tokenizer: &*self.model.tokenizer, limit };

@@ -5,6 +5,7 @@ use ocelli_data::batch::Dataset;
 use ocelli_data::loader::Loaded;
 use ocelli_data::source::BadSample;
 use ocelli_data::split::Rows;
+use std::collections::HashSet;
 
 /// A picture's caption beside its references.
 #[derive(Clone, Debug, PartialEq)]
@@ -36,24 +37,20 @@ pub(super) struct Picture<'a> {
     pub pixels: &'a [u8],
 }
 
-/// The usable pictures of a batch that were not captioned before: they would be the last of `judged`, since rows that share
-/// a picture follow each other.
+/// The usable pictures of a batch that are not among those `captioned` before, to which they are added.
 pub(super) fn pictures<'a>(
     dataset: &Dataset,
     rows: &Rows,
     loaded: &'a Loaded,
-    judged: &[Judged],
+    captioned: &mut HashSet<usize>,
 ) -> Vec<Picture<'a>> {
     let batch = &loaded.batch;
     let start = loaded.position.batch as usize * batch.rows;
-    let picture_of = |row: usize| dataset.source().groups().map_or(row, |groups| groups.picture_of(row));
-    let mut last = judged.iter().rev().find(|j| j.outcome.is_ok()).map(|j| picture_of(j.row));
     let mut found = Vec::new();
     for (slot, pixels) in batch.images.chunks_exact(batch.size * batch.size * 3).enumerate() {
         let Some(row) = rows.get(start + slot).map(|row| dataset.source_row(row, 0)) else { break };
         let bad = batch.skipped.iter().any(|s| s.slot == slot);
-        if !bad && last != Some(picture_of(row)) {
-            last = Some(picture_of(row));
+        if !bad && captioned.insert(dataset.source().picture_of(row)) {
             found.push(Picture { slot, row, pixels });
         }
     }

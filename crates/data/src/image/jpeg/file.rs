@@ -36,7 +36,7 @@ pub(super) fn read<'a>(bytes: &'a [u8], opts: &DecodeOptions) -> Result<Found<'a
         bytes,
         opts,
         frame: None,
-        tables: Tables::default(),
+        tables: Tables::standard()?,
         interval: 0,
         scans: 0,
         metadata: Metadata::default(),

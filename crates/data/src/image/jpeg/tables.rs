@@ -16,7 +16,17 @@ pub(super) struct Tables {
     pub(super) factors: [Option<Block>; 4],
 }
 
+/// The tables that frames of motion JPEG leave out, as a segment: luma and chroma by ITU-T T.81, annex K.3.
+const STANDARD_HUFFMAN: &[u8; 416] = include_bytes!("standard_huffman.bin");
+
 impl Tables {
+    /// What is in force until a file says otherwise: the standard's own Huffman tables, as libjpeg has it.
+    pub(super) fn standard() -> Result<Self, Reject> {
+        let mut tables = Self::default();
+        tables.read_huffman(STANDARD_HUFFMAN)?;
+        Ok(tables)
+    }
+
     /// Reads a segment of Huffman tables (T.81, B.2.4.2).
     pub(super) fn read_huffman(&mut self, mut body: &[u8]) -> Result<(), Reject> {
         let bad = || Reject::corrupt("a Huffman table is damaged");

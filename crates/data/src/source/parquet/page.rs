@@ -7,8 +7,9 @@ use parquet::errors::{ParquetError, Result};
 
 use super::header::Header;
 
-/// Pages of up to this many bytes are unpacked whatever they are in the file.
-const SMALL: u64 = 16 << 20;
+/// Pages of up to this many bytes are unpacked whatever they are in the file: a thousand rows of drawings, or of one
+/// photograph again and again, take so much.
+const SMALL: u64 = 128 << 20;
 /// Larger ones may grow by this much: pictures hardly shrink, and texts of that size by ten.
 const GROWTH: u64 = 16;
 
@@ -19,7 +20,10 @@ pub(super) fn check(header: &Header, packed: &[u8], codec: Compression) -> Resul
     }
     let (unpacked, length) = (header.unpacked, packed.len() as u64);
     if unpacked > SMALL.max(length.saturating_mul(GROWTH)) {
-        let found = format!("a page of {length} bytes would be {unpacked} bytes unpacked, and is refused");
+        let found = format!(
+            "a page of {length} bytes would be {unpacked} bytes unpacked, more than {GROWTH} times as many and more than \
+             {SMALL}, and is refused (with pyarrow, write_batch_size and data_page_size make pages smaller)"
+        );
         return Err(ParquetError::General(found));
     }
     let levels = usize::try_from(header.levels).unwrap_or(usize::MAX);
