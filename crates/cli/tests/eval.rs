@@ -76,7 +76,8 @@ fn rows_set_apart_have_the_loss_that_training_reported() {
         assert_eq!(said.err, "");
         // Rows of one picture, wherever they stand, are its captions.
         let shown = |i, caption: &str| format!("{},{caption}\n", support::unlike(DOT, i));
-        let rows = [shown(0, "a dot"), shown(1, "a tone"), shown(0, "a red dot"), shown(0, "one dot")].concat();
+        let rows =
+            [shown(0, "a dot"), shown(1, "a tone"), shown(0, "a red dot"), shown(0, "one dot")].concat();
         std::fs::write(b.path("again.csv"), format!("b64string_images,caption\n{rows}")).unwrap();
         let again = figures(&b.run(&["eval", "--snapshot", &run, "again.csv", "--json"]).done());
         assert_eq!(

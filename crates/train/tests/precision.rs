@@ -182,7 +182,8 @@ fn training_in_16_bits_learns_as_in_32() {
     let loss = |precision| {
         let mut machine = Machine::new(precision);
         (0..60).for_each(|_| machine.step());
-        [machine.loss(0), machine.loss(59)]
+        // Of single steps dropout makes more difference than rounding.
+        [machine.loss(0), (50..60).map(|step| machine.loss(step)).sum::<f64>() / 10.0]
     };
     let [first, last] = loss(None);
     assert!(last < 0.7 * first, "{first} {last}");
