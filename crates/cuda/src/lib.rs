@@ -4,9 +4,10 @@
 //! and of cuBLASLt. A program is recorded as one CUDA graph and replayed; nothing is allocated, and the host waits for
 //! nothing, while it runs. All libraries are opened when they are needed: the same binary runs without CUDA.
 //!
-//! Map: `ops` says what each op becomes; `elements` makes kernels from expressions; `plan` lowers a whole plan;
-//! [`CudaProgram`] runs it; `executor/tune` chooses by measuring; `driver`, `nvrtc` and `blas` wrap the libraries and hold
-//! all `unsafe` but the launches themselves.
+//! Map: `ops` says what each op becomes; `elements` makes kernels from expressions; `plan` lowers a whole plan, and `late` makes
+//! the sums that its launches leave behind; [`CudaProgram`] runs it, `feed` hands it batches; `executor/tune` chooses by
+//! measuring. `unsafe` is where libraries are opened and called (`libraries`, `gpu`, `driver`, `nvrtc`, `blas`) and where
+//! launches are queued (`program`, `executor/tune`).
 
 mod addresses;
 mod blas;
