@@ -334,17 +334,24 @@ pub enum Bench {
     Ladder(BenchLadder),
 }
 
-/// `ocelli bench step`
+/// How large a step is that is timed.
 #[derive(Debug, ClapArgs)]
-pub struct BenchStep {
-    #[command(flatten)]
-    pub step: StepOf,
+pub struct StepSize {
     /// Rows of a batch [default: trainer_config.train_batch_size]
     #[arg(long, value_name = "N", value_parser = whole::<1, 65536>, allow_negative_numbers = true)]
     pub batch: Option<u64>,
     /// Text tokens of a row [default: the longest of the data]
     #[arg(long, value_name = "N", value_parser = whole::<1, 1048576>, allow_negative_numbers = true)]
     pub length: Option<u64>,
+}
+
+/// `ocelli bench step`
+#[derive(Debug, ClapArgs)]
+pub struct BenchStep {
+    #[command(flatten)]
+    pub step: StepOf,
+    #[command(flatten)]
+    pub size: StepSize,
     /// Also time each launch of one step by itself
     #[arg(long)]
     pub launches: bool,
@@ -361,12 +368,8 @@ pub struct BenchStep {
 pub struct BenchLadder {
     #[command(flatten)]
     pub step: StepOf,
-    /// Rows of a batch [default: trainer_config.train_batch_size]
-    #[arg(long, value_name = "N", value_parser = whole::<1, 65536>, allow_negative_numbers = true)]
-    pub batch: Option<u64>,
-    /// Text tokens of a row [default: the longest of the data]
-    #[arg(long, value_name = "N", value_parser = whole::<1, 1048576>, allow_negative_numbers = true)]
-    pub length: Option<u64>,
+    #[command(flatten)]
+    pub size: StepSize,
     /// Steps of a turn
     #[arg(long, value_name = "N", default_value_t = 20, value_parser = whole::<1, 1000000>, allow_negative_numbers = true)]
     pub steps: u64,

@@ -20,7 +20,7 @@ pub fn step(args: &Args) -> anyhow::Result<()> {
     let resolved = step_of::config(&args.step)?;
     let (c, executor) = device::of(&resolved, &mut warn)?;
     let (setup, longest) = step_of::setup(&args.step, &c)?;
-    let size = step_of::sized(&c, longest, args.batch, args.length)?;
+    let size = step_of::sized(&c, longest, args.size.batch, args.size.length)?;
     let (side, vocab, per_step) =
         (setup.model.picture_side(), setup.model.vocab_size(), c.trainer.grad_accum);
     let mut asked = c.clone();

@@ -74,7 +74,7 @@ fn foot(args: &Args) -> anyhow::Result<(Common, Settings, Machine)> {
     // What `auto` found is not looked for again.
     request.overrides.push(format!("trainer_config.device={}", machine.device));
     let (setup, longest) = step_of::setup_until(&args.step, &c, || Ok(interrupted.clone()))?;
-    let size = step_of::sized(&c, longest, args.batch, args.length)?;
+    let size = step_of::sized(&c, longest, args.size.batch, args.size.length)?;
     let (vocab, steps, rounds) = (setup.model.vocab_size(), args.steps as usize, args.rounds as usize);
     let settings = Settings {
         config: resolved.name.clone(),
