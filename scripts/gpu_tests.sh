@@ -16,6 +16,7 @@ tests=(
     autotune
     flash_attention
     prefetch
+    overlap
     golden_cuda
     curve_cuda
     bad_steps

@@ -10,6 +10,7 @@ use crate::gpu::{self, GpuInfo};
 use crate::libraries::LibFault;
 use crate::lower::Machine;
 use crate::nvrtc::NvrtcFault;
+use crate::overlap::Overlap;
 use crate::plan::BRANCHES;
 use crate::program::CudaProgram;
 use crate::state::{CudaState, failed};
@@ -39,6 +40,8 @@ pub struct CudaOptions {
     pub cuda_graph: bool,
     /// Launch by launch, each waited for, so that an error names its launch. Slow; for looking for an error.
     pub synchronous: bool,
+    /// How early a launch may start, where GPU and driver can do it.
+    pub overlap: Overlap,
     /// Choose among ways to compute a thing by measuring them.
     pub autotune: bool,
     /// The next batch crosses the bus while a program runs.
@@ -58,6 +61,7 @@ impl Default for CudaOptions {
             tf32: false,
             cuda_graph: true,
             synchronous: synchronous(),
+            overlap: Overlap::from_environment(),
             autotune: false,
             prefetch: true,
             pinned_memory: true,
@@ -146,7 +150,8 @@ impl Shared {
         let mut new: Vec<&str> = sources.filter(|s| !modules.contains_key(*s)).collect();
         new.sort_unstable();
         new.dedup();
-        let whole: Vec<String> = new.iter().map(|s| format!("{PRELUDE}\n{s}")).collect();
+        let defines = self.options.overlap.defines();
+        let whole: Vec<String> = new.iter().map(|s| format!("{defines}{PRELUDE}\n{s}")).collect();
         for (source, cubin) in new.into_iter().zip(self.cache.all(&whole).map_err(device)?) {
             let module = Module::new(self.stream.context(), &cubin).map_err(device)?;
             modules.insert(source.to_string(), module);
@@ -161,6 +166,12 @@ impl Shared {
             Some(module) => Function::new(module, entry, shared),
             None => unreachable!("compiled before"),
         }
+    }
+
+    /// True if launches may start while the one before them ends.
+    pub(crate) fn overlaps(&self) -> bool {
+        let CudaOptions { overlap, synchronous, .. } = self.options;
+        overlap != Overlap::Off && !synchronous && self.info.overlaps()
     }
 
     /// The library of products, opened once: that takes a third of a second.

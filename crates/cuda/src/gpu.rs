@@ -65,6 +65,13 @@ impl GpuInfo {
         let suffix = if (major, minor) == (9, 0) { "a" } else { "" };
         format!("sm_{major}{minor}{suffix}")
     }
+
+    /// True if a launch can start while the one before it ends, also in a graph: compute capability 9.0, CUDA 12.3.
+    pub(crate) fn overlaps(&self) -> bool {
+        let (major, minor) = self.driver.split_once('.').unwrap_or_default();
+        let driver: (u32, u32) = (major.parse().unwrap_or(0), minor.parse().unwrap_or(0));
+        self.capability >= (9, 0) && driver >= (12, 3)
+    }
 }
 
 /// Starts the driver; how many devices it shows.

@@ -5,9 +5,9 @@
 //! nothing, while it runs. All libraries are opened when they are needed: the same binary runs without CUDA.
 //!
 //! Map: `ops` says what each op becomes; `elements` makes kernels from expressions; `plan` lowers a whole plan, and `late` makes
-//! the sums that its launches leave behind; [`CudaProgram`] runs it, `feed` hands it batches; `executor/tune` chooses by
-//! measuring. `unsafe` is where libraries are opened and called (`libraries`, `gpu`, `driver`, `nvrtc`, `blas`) and where
-//! launches are queued (`program`, `executor/tune`).
+//! the sums that its launches leave behind; [`CudaProgram`] runs it, `overlap` says which launches start while others end,
+//! `feed` hands it batches; `executor/tune` chooses by measuring. `unsafe` is where libraries are opened and called
+//! (`libraries`, `gpu`, `driver`, `nvrtc`, `blas`) and where launches are queued (`program`, `executor/tune`).
 
 mod addresses;
 mod blas;
@@ -23,6 +23,7 @@ mod libraries;
 mod lower;
 mod nvrtc;
 mod ops;
+mod overlap;
 mod plan;
 mod program;
 mod ready;
@@ -35,6 +36,7 @@ pub use gpu::{GpuFault, GpuInfo};
 pub use libraries::LibFault;
 pub use lower::Machine;
 pub use nvrtc::{NvrtcFault, compile};
+pub use overlap::Overlap;
 pub use program::CudaProgram;
 pub use state::CudaState;
 pub use target::CudaTarget;

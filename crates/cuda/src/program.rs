@@ -4,6 +4,7 @@ use crate::addresses::Addresses;
 use crate::blas::WORKSPACE;
 use crate::driver::{self, DeviceBuffer, Driven, DriverFault, Event, Graph, Stream};
 use crate::executor::{Shared, lock};
+use crate::overlap;
 use crate::plan::{self, Own, Step};
 use crate::ready::{Ready, prepare};
 use crate::state::{CudaState, failed};
@@ -20,6 +21,8 @@ struct Bound {
     step: usize,
     call: usize,
     addresses: Vec<u64>,
+    /// It may start while the one before it on its branch ends.
+    early: bool,
 }
 
 /// What was bound: to which memory, and the graph if one was recorded.
@@ -96,13 +99,14 @@ impl CudaProgram {
         };
         let mut table = Vec::new();
         let mut calls = Vec::with_capacity(self.calls());
+        let early = overlap::early(&self.steps);
         for (i, (step, ready)) in self.steps.iter().zip(&self.ready).enumerate() {
             for &(arg, count) in &step.lowered.table {
                 table.extend([addresses.of(i, step, arg), count]);
             }
             for (call, ready) in ready.iter().enumerate() {
                 let addresses = ready.args().into_iter().map(|arg| addresses.of(i, step, arg)).collect();
-                calls.push(Bound { step: i, call, addresses });
+                calls.push(Bound { step: i, call, addresses, early: early[i][call] && shared.overlaps() });
             }
         }
         self.tables
@@ -129,7 +133,7 @@ impl CudaProgram {
         let streams = [&*self.shared.stream, &self.shared.aside];
         let fault = |e: DriverFault| failed(&format!("program '{}'", self.plan.name), 0, &e);
         if self.steps.iter().all(|s| s.branch == 0) {
-            return calls.iter().try_for_each(|bound| self.queue(bound, streams[0]));
+            return calls.iter().try_for_each(|bound| self.queue(bound, streams[0], bound.early));
         }
         let mark = |stream: &Stream| {
             let event = Event::new(stream.context())?;
@@ -146,7 +150,7 @@ impl CudaProgram {
                 stream.wait(event).map_err(fault)?;
             }
             while let Some(bound) = calls.next_if(|b| b.step == i) {
-                self.queue(bound, stream)?;
+                self.queue(bound, stream, bound.early)?;
             }
             if awaited.contains(&i) {
                 ended.insert(i, mark(stream).map_err(fault)?);
@@ -155,14 +159,14 @@ impl CudaProgram {
         streams[0].wait(&mark(streams[1]).map_err(fault)?).map_err(fault)
     }
 
-    /// Queues a call.
-    fn queue(&self, bound: &Bound, stream: &Stream) -> Result<(), ExecError> {
+    /// Queues a call, which may start early if it is behind the one that it was bound behind.
+    fn queue(&self, bound: &Bound, stream: &Stream, early: bool) -> Result<(), ExecError> {
         let done = match &self.ready[bound.step][bound.call] {
             Ready::Kernel { function, grid, block, shared, .. } => {
                 // SAFETY: the lowering made source and arguments together; `plan::steps` saw that operands lie inside the
                 // arena, the state or the program's memory, all alive until the program or the state is dropped, which
-                // waits for the device.
-                unsafe { function.launch(stream, *grid, *block, *shared, &bound.addresses) }
+                // waits for the device. Every kernel starts with `enter`; `overlaps` asked the GPU.
+                unsafe { function.launch(stream, *grid, *block, *shared, &bound.addresses, early) }
                     .map_err(|e| e.to_string())
             }
             Ready::Product(product) => {
@@ -260,7 +264,7 @@ impl Program for CudaProgram {
         let calls = self.binding.as_ref().map_or(&[][..], |b| &b.calls[..]);
         marks[0].record(stream).map_err(fault)?;
         for (i, mark) in marks.iter().enumerate().skip(1) {
-            calls.iter().filter(|b| b.step == i - 1).try_for_each(|b| self.queue(b, stream))?;
+            calls.iter().filter(|b| b.step == i - 1).try_for_each(|b| self.queue(b, stream, false))?;
             mark.record(stream).map_err(fault)?;
         }
         stream.synchronize().map_err(fault)?;

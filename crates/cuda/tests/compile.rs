@@ -1,5 +1,5 @@
-//! Every kernel compiles for every architecture that is supported. Needs the compiler (NVRTC), no GPU: without it the
-//! test says so and checks nothing.
+//! Every kernel waits for the launch before it, and compiles for every architecture that is supported. The latter needs the
+//! compiler (NVRTC), no GPU: without it the test says so and checks nothing.
 
 mod common;
 
@@ -11,6 +11,7 @@ use ocelli_ir::ops::registry;
 use ocelli_ir::{DType, Op};
 use ocelli_testkit::case::{Case, Lie, is_memory};
 use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
 
 const ARCHITECTURES: [&str; 5] = ["sm_80", "sm_89", "sm_90a", "sm_100", "sm_120"];
 
@@ -20,7 +21,7 @@ fn machine(arch: &str) -> Machine {
 }
 
 /// Kernels' own texts start behind this.
-const PRELUDE_END: &str = "griddepcontrol.launch_dependents";
+const PRELUDE_END: &str = "griddepcontrol.launch_dependents;";
 
 fn sources(machine: Machine) -> BTreeSet<String> {
     let target = CudaTarget::new(machine);
@@ -50,6 +51,70 @@ fn sources(machine: Machine) -> BTreeSet<String> {
         }
     }
     all
+}
+
+/// What is wrong with how the kernels of a text start: see `enter` in the prelude.
+fn faults(text: &str) -> Vec<String> {
+    let code: String = text.lines().map(|l| format!("{}\n", l.split("//").next().unwrap_or(""))).collect();
+    let mut faults = Vec::new();
+    for early in ["__restrict__", "global.nc", "__ldg"] {
+        faults.extend(code.contains(early).then(|| format!("{early} may be read before the wait")));
+    }
+    for kernel in code.split("__global__").skip(1) {
+        let (head, body) = kernel.split_once("{\n").unwrap_or((kernel, ""));
+        let before = body.split_once("enter();").map(|(before, _)| before.lines().map(str::trim));
+        let safe = |l: &str| l.is_empty() || (l.starts_with("const Entry"));
+        if !before.is_some_and(|mut lines| lines.all(safe)) {
+            faults.push(format!("a kernel does not start with enter(): {}", head.trim()));
+        }
+    }
+    faults
+}
+
+/// All files below a folder whose names end so.
+fn files(folder: &Path, ends: &[&str]) -> Vec<PathBuf> {
+    let paths = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    let (folders, files): (Vec<_>, Vec<_>) = paths.partition(|p| p.is_dir());
+    let wanted = |p: &PathBuf| p.extension().is_some_and(|e| ends.iter().any(|end| e == *end));
+    let below = folders.iter().flat_map(|f| self::files(f, ends)).collect::<Vec<_>>();
+    files.into_iter().filter(wanted).chain(below).collect()
+}
+
+#[test]
+fn every_kernel_waits_for_the_launch_before_it() {
+    let mut failed = Vec::new();
+    let src = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    let texts = files(&src, &["cu", "cuh"]);
+    assert!(texts.len() > 20, "{}", texts.len());
+    for path in texts {
+        failed.extend(
+            faults(&std::fs::read_to_string(&path).unwrap())
+                .into_iter()
+                .map(|f| format!("{}: {f}", path.display())),
+        );
+    }
+    // Those that are put together.
+    for source in sources(machine("sm_90a")) {
+        failed.extend(faults(&source));
+    }
+    assert!(failed.is_empty(), "{}", failed.join("\n"));
+
+    // It can fail.
+    let kernel = |body: &str| {
+        format!("extern \"C\" __global__ void __launch_bounds__(32) k(const T* x) {{\n{body}}}\n")
+    };
+    assert_eq!(faults(&kernel("    // First.\n    enter();\n    x[0];\n")), [""; 0]);
+    assert_eq!(faults(&kernel("    const Entry a = table[0];\n    enter();\n")), [""; 0]);
+    for wrong in [
+        "",
+        "    x[0];\n    enter();\n",
+        "    if (x) return;\n    enter();\n",
+        "    // enter();\n",
+        "    enter();\n    __ldg(x);\n",
+    ] {
+        assert_eq!(faults(&kernel(wrong)).len(), 1, "{wrong}");
+    }
+    assert_eq!(faults(&[kernel("    x[0];\n"), kernel("    enter();\n")].concat()).len(), 1);
 }
 
 #[test]

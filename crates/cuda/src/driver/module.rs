@@ -72,13 +72,14 @@ impl Function {
         Ok(Self { module: module.clone(), raw })
     }
 
-    /// Queues a launch. `arguments` are 64-bit words: device addresses.
+    /// Queues a launch. `arguments` are 64-bit words: device addresses. If `early`, it may start while the launch before it ends.
     ///
     /// # Errors
     /// If the driver refuses it.
     ///
     /// # Safety
-    /// The kernel must take exactly these arguments, and touch only memory that is alive until it has run.
+    /// The kernel must take exactly these arguments, and touch only memory that is alive until it has run. If `early`, the GPU
+    /// must be able to do that, and the kernel must wait for the launch before it on every path, before it touches memory.
     pub unsafe fn launch(
         &self,
         stream: &Stream,
@@ -86,13 +87,31 @@ impl Function {
         block: u32,
         shared: u32,
         arguments: &[u64],
+        early: bool,
     ) -> Driven<()> {
         self.module.context.bind()?;
         let mut words: Vec<*mut c_void> =
             arguments.iter().map(|a| std::ptr::from_ref(a).cast_mut().cast()).collect();
-        let grid = (grid[0], grid[1], grid[2]);
-        // SAFETY: the caller's promise; the driver copies the arguments before it returns.
-        unsafe { result::launch_kernel(self.raw, grid, (block, 1, 1), shared, stream.raw, &mut words) }
+        let mut attribute = sys::CUlaunchAttribute {
+            id: sys::CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION,
+            pad: [0; 4],
+            value: sys::CUlaunchAttributeValue { programmaticStreamSerializationAllowed: 1 },
+        };
+        let config = sys::CUlaunchConfig {
+            gridDimX: grid[0],
+            gridDimY: grid[1],
+            gridDimZ: grid[2],
+            blockDimX: block,
+            blockDimY: 1,
+            blockDimZ: 1,
+            sharedMemBytes: shared,
+            hStream: stream.raw,
+            attrs: &raw mut attribute,
+            numAttrs: u32::from(early),
+        };
+        // SAFETY: the caller's promise; the driver copies attributes and arguments before it returns.
+        unsafe { sys::cuLaunchKernelEx(&config, self.raw, words.as_mut_ptr(), std::ptr::null_mut()) }
+            .result()
             .asked("a launch")
     }
 }

@@ -73,6 +73,7 @@ impl Loop {
             "extern \"C\" __global__ void __launch_bounds__({BLOCK}) elements({}) {{",
             params.join(", ")
         )?;
+        writeln!(c, "    enter();")?;
         writeln!(c, "    const {index} i = ({index})blockIdx.x * {BLOCK}u + threadIdx.x;")?;
         writeln!(c, "    if (i >= {threads}u) return;")
     }

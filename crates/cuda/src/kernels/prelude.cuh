@@ -255,17 +255,20 @@ __device__ __forceinline__ void mma8_tf32(float (&c)[4], const u32 (&a)[4], u32 
         : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
 }
 
-// ---- programmatic dependent launch (no-ops before sm_90, and without the launch attribute) ------------------------------
+// ---- the start of a kernel ---------------------------------------------------------------------------------------------
+//
+// From sm_90 on a launch may start while the one before it ends (programmatic dependent launch). So every thread of every
+// kernel calls this before it touches memory that any launch writes, in order to read or to write: it waits until the launch
+// before is over and what it wrote is seen. That one has waited likewise, so all before it is over too: one kernel that does
+// not wait would break this for those behind it. Only lists of addresses (`table`), which no launch writes, may be read before.
+// Pointers are neither `__restrict__` nor read by `ld.global.nc`: a compiler may read through such ones before the wait.
+// tests/compile.rs looks for all of this. LATE: those behind may start when this kernel ends, not while it runs.
 
-// Waits until the launches before this one have finished and their writes are seen.
-__device__ __forceinline__ void wait_for_previous() {
+__device__ __forceinline__ void enter() {
 #if __CUDA_ARCH__ >= 900
     asm volatile("griddepcontrol.wait;" ::: "memory");
-#endif
-}
-// Lets the next launch start its prologue.
-__device__ __forceinline__ void let_next_start() {
-#if __CUDA_ARCH__ >= 900
+#ifndef LATE
     asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+#endif
 #endif
 }

@@ -12,10 +12,12 @@ __device__ __forceinline__ void adam_one(float& p, float& m, float& v, float g, 
 extern "C" __global__ void __launch_bounds__(256) adam(const Entry* table, const float* scale, const float* rate,
                                                       const u32* step, const u32* apply) {
     const Entry* e = table + u64(blockIdx.x) * 7;
-    const u32 n = u32(e[0].count);
-    const float *p = (const float*)e[0].address, *m = (const float*)e[1].address, *v = (const float*)e[2].address,
-                *g = (const float*)e[3].address;
-    float *np = (float*)e[4].address, *nm = (float*)e[5].address, *nv = (float*)e[6].address;
+    const Entry ep = e[0], em = e[1], ev = e[2], eg = e[3], to_p = e[4], to_m = e[5], to_v = e[6];
+    enter();
+    const u32 n = u32(ep.count);
+    const float *p = (const float*)ep.address, *m = (const float*)em.address, *v = (const float*)ev.address,
+                *g = (const float*)eg.address;
+    float *np = (float*)to_p.address, *nm = (float*)to_m.address, *nv = (float*)to_v.address;
     if (*apply == 0) {
         // A skipped step leaves everything as it was.
         if (np == p && nm == m && nv == v) return;

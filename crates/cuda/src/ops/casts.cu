@@ -3,6 +3,7 @@ template <typename E> struct alignas(sizeof(E) * 4) Four { E e[4]; };
 
 extern "C" __global__ void __launch_bounds__(256) casts(const Entry* table) {
     const Entry a = table[u64(blockIdx.x) * 2], b = table[u64(blockIdx.x) * 2 + 1];
+    enter();
     const FROM* from = (const FROM*)a.address;
     TO* to = (TO*)b.address;
     const u32 n = u32(a.count), fours = ALIGNED ? n / 4 : 0;

@@ -1,5 +1,6 @@
 // Sums of columns. A block takes 32 columns; eight groups of threads take every eighth row, and their sums are added in order.
 extern "C" __global__ void __launch_bounds__(256) column_sum(const float* from, T* to) {
+    enter();
     __shared__ float parts[8][33];
     const u32 lane = threadIdx.x % 32, group = threadIdx.x / 32, col = blockIdx.x * 32 + lane;
     float sum = 0.0f;

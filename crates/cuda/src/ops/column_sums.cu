@@ -3,8 +3,9 @@
 // added in order.
 
 extern "C" __global__ void __launch_bounds__(32 * GROUPS) column_sums(const Entry* table) {
-    __shared__ float parts[GROUPS][33];
     const Entry a = table[u64(blockIdx.x) * 2], b = table[u64(blockIdx.x) * 2 + 1];
+    enter();
+    __shared__ float parts[GROUPS][33];
     const u32 lane = threadIdx.x % 32, group = threadIdx.x / 32, rows = u32(a.count), pitch = u32(a.count >> 32);
     const float* from = (const float*)a.address + lane;
     float sum = 0.0f;

@@ -2,6 +2,7 @@
 // weight 0, or whose target is outside, adds exactly 0.
 extern "C" __global__ void __launch_bounds__(256) cross_entropy(const T* logits, const u32* targets, const float* weights,
                                                                float* lse_out, float* sums) {
+    enter();
     __shared__ float losses[8];
     const u32 warp = threadIdx.x / 32, row = blockIdx.x * 8 + warp, lane = threadIdx.x % 32;
     float loss = 0.0f;

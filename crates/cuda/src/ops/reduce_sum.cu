@@ -2,6 +2,7 @@
 
 // A block takes 32 results and one of SPLITS ranges of terms; eight groups of threads share the range.
 extern "C" __global__ void __launch_bounds__(256) sum_by_threads(const T* x, TO* to) {
+    enter();
     __shared__ float parts[8][33];
     const u32 lane = threadIdx.x % 32, group = threadIdx.x / 32, result = blockIdx.x * 32 + lane;
     const u32 per = (TERMS + SPLITS - 1) / SPLITS, start = blockIdx.y * per;
@@ -25,6 +26,7 @@ extern "C" __global__ void __launch_bounds__(256) sum_by_threads(const T* x, TO*
 
 // A warp takes one result and one of SPLITS ranges of terms.
 extern "C" __global__ void __launch_bounds__(256) sum_by_warps(const T* x, TO* to) {
+    enter();
     const u32 result = blockIdx.x * 8 + threadIdx.x / 32;
     if (result >= RESULTS) return;
     const u32 per = (TERMS + SPLITS - 1) / SPLITS, start = blockIdx.y * per;

@@ -1,6 +1,7 @@
 // Adds rows by index. Block (row, columns, range): the ids of the range are looked at 128 at a time; those that name the row
 // are gathered in order, and their rows added.
 extern "C" __global__ void __launch_bounds__(128) scatter_rows(const u32* ids, const T* rows, TO* to) {
+    enter();
     __shared__ u32 mine[128], counts[4];
     const u32 row = blockIdx.x, col = blockIdx.y * 128 + threadIdx.x, warp = threadIdx.x / 32, lane = threadIdx.x % 32;
     const u32 per = (N + SPLITS - 1) / SPLITS, start = blockIdx.z * per, end = start + per < N ? start + per : N;

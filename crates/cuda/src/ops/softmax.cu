@@ -1,5 +1,6 @@
 // Softmax of rows, a warp a row; the row is read three times, from cache after the first.
 extern "C" __global__ void __launch_bounds__(256) softmax(const TX* x, TY* y) {
+    enter();
     const u32 row = blockIdx.x * 8 + threadIdx.x / 32, lane = threadIdx.x % 32;
     if (row >= ROWS) return;
     x += u64(row) * COLS, y += u64(row) * COLS;

@@ -10,6 +10,7 @@ __device__ __forceinline__ float block_sum(float x) {
 
 extern "C" __global__ void __launch_bounds__(256) sum_squares(const Entry* table, float* sums) {
     const Entry e = table[blockIdx.x];
+    enter();
     const T* x = (const T*)e.address;
     const u32 n = u32(e.count);
     float a = 0.0f, b = 0.0f, c = 0.0f, d = 0.0f;
@@ -24,6 +25,7 @@ extern "C" __global__ void __launch_bounds__(256) sum_squares(const Entry* table
 }
 
 extern "C" __global__ void __launch_bounds__(256) add_parts(const float* sums, float* out) {
+    enter();
     float a = 0.0f;
     for (u32 i = threadIdx.x; i < PARTS; i += 256) a += sums[i];
     a = block_sum(a);

@@ -124,9 +124,10 @@ __device__ __forceinline__ void walk(Keys& w, Spot at, int valid, const Decision
 }
 
 extern "C" __global__ void __launch_bounds__(WARPS * HEADS * 32, BLOCKS_AT_ONCE)
-attention_backward(const T* __restrict__ q, const T* __restrict__ k, const T* __restrict__ v, const T* __restrict__ o,
-                   const float* __restrict__ lse, const T* __restrict__ dy EXTRA_PARAMS, T* __restrict__ dq, T* __restrict__ dk,
-                   T* __restrict__ dv) {
+attention_backward(const T* q, const T* k, const T* v, const T* o,
+                   const float* lse, const T* dy EXTRA_PARAMS, T* dq, T* dk,
+                   T* dv) {
+    enter();
     extern __shared__ __align__(16) unsigned char memory[];
     int lane = threadIdx.x % 32, warp = threadIdx.x / 32 % WARPS, part = threadIdx.x / (32 * WARPS);
     int head = blockIdx.y * HEADS + part, sample = blockIdx.z;

@@ -10,9 +10,10 @@ constexpr int TILES = BLOCK / 16, STAGE = BLOCK * ROW;
 constexpr int THREADS = WARPS * 32;
 
 extern "C" __global__ void __launch_bounds__(THREADS)
-attention_backward_keys(const T* __restrict__ q, const T* __restrict__ k, const T* __restrict__ v,
-                        const float* __restrict__ lse, const T* __restrict__ dy EXTRA_PARAMS, T* __restrict__ dk,
-                        T* __restrict__ dv, const float* __restrict__ delta) {
+attention_backward_keys(const T* q, const T* k, const T* v,
+                        const float* lse, const T* dy EXTRA_PARAMS, T* dk,
+                        T* dv, const float* delta) {
+    enter();
     extern __shared__ __align__(16) unsigned char memory[];
     int lane = threadIdx.x % 32, warp = threadIdx.x / 32, group = blockIdx.y, sample = blockIdx.z;
     k += size_t(sample) * K_SB + group * K_SH;
@@ -98,9 +99,10 @@ __device__ __forceinline__ void add_keys(float (&dq)[COLS][4], const u32 (&qa)[S
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS)
-attention_backward_queries(const T* __restrict__ q, const T* __restrict__ k, const T* __restrict__ v,
-                           const float* __restrict__ lse, const T* __restrict__ dy EXTRA_PARAMS, T* __restrict__ dq,
-                           const float* __restrict__ delta) {
+attention_backward_queries(const T* q, const T* k, const T* v,
+                           const float* lse, const T* dy EXTRA_PARAMS, T* dq,
+                           const float* delta) {
+    enter();
     extern __shared__ __align__(16) unsigned char memory[];
     int lane = threadIdx.x % 32, warp = threadIdx.x / 32, head = blockIdx.y, sample = blockIdx.z;
     k += size_t(sample) * K_SB + head / GROUP * K_SH;

@@ -2,7 +2,8 @@
 // Eight lanes share a row. Grid (ceil(TQ / 16), H, B), threads 128. Compiled with or without SIMPLE; any T, any HEAD.
 
 extern "C" __global__ void __launch_bounds__(128)
-attention_backward_delta(const T* __restrict__ o, const T* __restrict__ dy, float* __restrict__ delta) {
+attention_backward_delta(const T* o, const T* dy, float* delta) {
+    enter();
     int row = blockIdx.x * 16 + threadIdx.x / 8, lane = threadIdx.x % 8, head = blockIdx.y, sample = blockIdx.z;
     float sum = 0;
     if (row < TQ) {

@@ -5,9 +5,10 @@
 // those of backward_tile.cuh, with the factor 1 / r at once.
 
 extern "C" __global__ void __launch_bounds__(WARPS * 32)
-attention_backward(const T* __restrict__ q, const T* __restrict__ k, const T* __restrict__ v, const T* __restrict__ o,
-                   const float* __restrict__ lse, const T* __restrict__ dy EXTRA_PARAMS, T* __restrict__ dq, T* __restrict__ dk,
-                   T* __restrict__ dv) {
+attention_backward(const T* q, const T* k, const T* v, const T* o,
+                   const float* lse, const T* dy EXTRA_PARAMS, T* dq, T* dk,
+                   T* dv) {
+    enter();
     static_assert(ROWS == TQ * GROUP, "a block takes all queries of a key head");
     __shared__ float sums[ROWS][WARPS][WIDTH];
     int lane = threadIdx.x % 32, warp = threadIdx.x / 32, part = threadIdx.x % LANES, slot = threadIdx.x / LANES;

@@ -18,8 +18,9 @@ struct Sums {
 };
 
 extern "C" __global__ void __launch_bounds__(WARPS * 32)
-attention_forward(const T* __restrict__ q, const T* __restrict__ k, const T* __restrict__ v EXTRA_PARAMS, T* __restrict__ o,
-                  float* __restrict__ lse) {
+attention_forward(const T* q, const T* k, const T* v EXTRA_PARAMS, T* o,
+                  float* lse) {
+    enter();
     __shared__ float sums[ROWS][WARPS][WIDTH], tops[ROWS][WARPS], totals[ROWS][WARPS];
     int lane = threadIdx.x % 32, warp = threadIdx.x / 32, part = threadIdx.x % LANES, slot = threadIdx.x / LANES;
     int head = blockIdx.y, sample = blockIdx.z, first = blockIdx.x * ROWS, valid = VALID_KEYS(sample);

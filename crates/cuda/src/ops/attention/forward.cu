@@ -154,8 +154,9 @@ __device__ __forceinline__ void finish(Queries& w, T* o, float* lse, int lane) {
 #endif
 
 extern "C" __global__ void __launch_bounds__(WARPS * 32, BLOCKS_AT_ONCE)
-attention_forward(const T* __restrict__ q, const T* __restrict__ k, const T* __restrict__ v EXTRA_PARAMS, T* __restrict__ o,
-                  float* __restrict__ lse) {
+attention_forward(const T* q, const T* k, const T* v EXTRA_PARAMS, T* o,
+                  float* lse) {
+    enter();
     extern __shared__ __align__(16) unsigned char memory[];
     int lane = threadIdx.x % 32, warp = threadIdx.x / 32, sample = blockIdx.z;
     q += size_t(sample) * Q_SB;

@@ -16,7 +16,7 @@ constexpr float FACTOR = float(SCALE) * LOG2E;
 constexpr int GROUP = H / G, QUERY_TILES = (TQ + 15) / 16, KEY_TILES = (TK + 15) / 16;
 
 #if KV_LEN
-#define KV_LEN_PARAM , const u32* __restrict__ kv_len
+#define KV_LEN_PARAM , const u32* kv_len
 #define VALID_KEYS(sample) int(min(kv_len[sample], u32(TK)))
 #else
 #define KV_LEN_PARAM
@@ -24,7 +24,7 @@ constexpr int GROUP = H / G, QUERY_TILES = (TQ + 15) / 16, KEY_TILES = (TK + 15)
 #endif
 
 #if DROPOUT
-#define DROPOUT_PARAMS , const u32* __restrict__ seed, const u32* __restrict__ step, const u32* __restrict__ samples
+#define DROPOUT_PARAMS , const u32* seed, const u32* step, const u32* samples
 #define DROPOUT_OF(sample, head) Decisions(seed, step, samples[sample], head)
 #else
 #define DROPOUT_PARAMS

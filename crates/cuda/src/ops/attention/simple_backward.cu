@@ -6,9 +6,10 @@
 // The formulas are those of backward_tile.cuh, with the factor 1 / r at once.
 
 extern "C" __global__ void __launch_bounds__(THREADS)
-attention_backward_queries(const T* __restrict__ q, const T* __restrict__ k, const T* __restrict__ v,
-                           const float* __restrict__ lse, const T* __restrict__ dy EXTRA_PARAMS, T* __restrict__ dq,
-                           const float* __restrict__ delta) {
+attention_backward_queries(const T* q, const T* k, const T* v,
+                           const float* lse, const T* dy EXTRA_PARAMS, T* dq,
+                           const float* delta) {
+    enter();
     __shared__ __align__(16) float keys[BLOCK * WIDTH], values[BLOCK * WIDTH];
     int part = threadIdx.x % LANES, head = blockIdx.y, sample = blockIdx.z, first = blockIdx.x * ROWS;
     int row = first + threadIdx.x / LANES, valid = VALID_KEYS(sample), limit = row < TQ ? visible(row, valid) : 0;
@@ -43,9 +44,10 @@ attention_backward_queries(const T* __restrict__ q, const T* __restrict__ k, con
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS)
-attention_backward_keys(const T* __restrict__ q, const T* __restrict__ k, const T* __restrict__ v,
-                        const float* __restrict__ lse, const T* __restrict__ dy EXTRA_PARAMS, T* __restrict__ dk,
-                        T* __restrict__ dv, const float* __restrict__ delta) {
+attention_backward_keys(const T* q, const T* k, const T* v,
+                        const float* lse, const T* dy EXTRA_PARAMS, T* dk,
+                        T* dv, const float* delta) {
+    enter();
     __shared__ __align__(16) float queries[BLOCK * WIDTH], gradients[BLOCK * WIDTH];
     __shared__ float tops[BLOCK], deltas[BLOCK];
     int part = threadIdx.x % LANES, group = blockIdx.y, sample = blockIdx.z, first = blockIdx.x * ROWS;

@@ -2,8 +2,9 @@
 // keys in shared memory. Grid (ceil(TQ / (64 / LANES)), H, B), threads 64, no dynamic shared memory.
 
 extern "C" __global__ void __launch_bounds__(THREADS)
-attention_forward(const T* __restrict__ q, const T* __restrict__ k, const T* __restrict__ v EXTRA_PARAMS, T* __restrict__ o,
-                  float* __restrict__ lse) {
+attention_forward(const T* q, const T* k, const T* v EXTRA_PARAMS, T* o,
+                  float* lse) {
+    enter();
     __shared__ __align__(16) float keys[BLOCK * WIDTH], values[BLOCK * WIDTH];
     int part = threadIdx.x % LANES, head = blockIdx.y, sample = blockIdx.z, first = blockIdx.x * ROWS;
     int row = first + threadIdx.x / LANES, valid = VALID_KEYS(sample), limit = row < TQ ? visible(row, valid) : 0;

@@ -14,11 +14,12 @@ constexpr int PITCH = BN + 8;
 constexpr int TIMES = BM * BN / 8 / THREADS, BATCH = TIMES < 4 ? TIMES : 4;
 static_assert(TIMES % BATCH == 0 && THREADS % (BN / 8) == 0, "whole batches; a thread has the same columns in all rows");
 
-extern "C" __global__ void __launch_bounds__(THREADS, THREADS > 128 ? 2 : 1) gemm(const T* __restrict__ a, const T* __restrict__ b
+extern "C" __global__ void __launch_bounds__(THREADS, THREADS > 128 ? 2 : 1) gemm(const T* a, const T* b
 #if COLUMNS
-                                                           , float* __restrict__ column_sums
+                                                           , float* column_sums
 #endif
                                                            EPILOGUE_PARAMS) {
+    enter();
     extern __shared__ __align__(1024) unsigned char memory[];
     const u32 lane = threadIdx.x % 32, warp = threadIdx.x / 32;
     const u32 wm = warp % WARPS_M * (16 * TM), wn = warp / WARPS_M * (8 * TN);

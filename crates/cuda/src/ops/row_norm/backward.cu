@@ -9,6 +9,7 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS) norm_rows_grad(const TX
                                                                        const float* mean_in,
 #endif
                                                                        const float* rstd_in, const TDY* dy, float* sums EPILOGUE_PARAMS) {
+    enter();
     const u32 warp = threadIdx.x / 32, lane = threadIdx.x % 32;
     float sum_h[STEPS][PACK] = {}, sum_1[STEPS][PACK] = {};
 #if COLUMNS

@@ -11,6 +11,7 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS) norm_rows(const TX* x, 
                                                                   float* mean_out,
 #endif
                                                                   float* rstd_out) {
+    enter();
     const u32 row = blockIdx.x * WARPS + threadIdx.x / 32, lane = threadIdx.x % 32;
     if (row >= ROWS) return;
     x += u64(row) * COLS, y += u64(row) * COLS;
