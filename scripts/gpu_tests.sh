@@ -20,6 +20,7 @@ tests=(
     golden_cuda
     curve_cuda
     bad_steps
+    late_metrics
     memory
 )
 

@@ -62,10 +62,10 @@ fn too_many_in_a_row_end_the_run() {
         "3 times in a row (trainer_config.max_bad_steps)",
         "There is no good snapshot",
     ]);
-    // Told once the ring was read, and not long after.
+    // Told once its metrics were read, and not long after.
     assert!(said.err.contains("2 of trainer_config.max_bad_steps=3 in a row"), "{}", said.err);
     let lines = b.log("metrics.jsonl");
-    assert!(lines.iter().all(|l| l["kind"] == "bad_step") && lines.len() == 4, "{lines:?}");
+    assert!(lines.iter().all(|l| l["kind"] == "bad_step") && lines.len() == 3, "{lines:?}");
     assert!(b.snapshots().is_empty());
 }
 

@@ -99,7 +99,7 @@ impl Feed {
             place.write_from(copies, host, bytes)?;
             copied.record(copies)?;
             compute.wait(copied)?;
-            to.copy_from(compute, place, bytes)?;
+            to.copy_from(compute, place, 0, bytes)?;
             free.record(compute)?;
         } else {
             to.write_from(compute, host, bytes)?;

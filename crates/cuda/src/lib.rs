@@ -6,8 +6,8 @@
 //!
 //! Map: `ops` says what each op becomes; `elements` makes kernels from expressions; `plan` lowers a whole plan, and `late` makes
 //! the sums that its launches leave behind; [`CudaProgram`] runs it, `overlap` says which launches start while others end,
-//! `feed` hands it batches; `executor/tune` chooses by measuring. `unsafe` is where libraries are opened and called
-//! (`libraries`, `gpu`, `driver`, `nvrtc`, `blas`) and where launches are queued (`program`, `executor/tune`).
+//! `feed` hands it batches, `reads` brings metrics back; `executor/tune` chooses by measuring. `unsafe` is where libraries are
+//! opened and called (`libraries`, `gpu`, `driver`, `nvrtc`, `blas`) and where launches are queued (`program`, `executor/tune`).
 
 mod addresses;
 mod blas;
@@ -26,6 +26,7 @@ mod ops;
 mod overlap;
 mod plan;
 mod program;
+mod reads;
 mod ready;
 mod state;
 mod target;

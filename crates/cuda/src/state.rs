@@ -3,8 +3,9 @@
 use crate::driver::{DeviceBuffer, DriverFault, Stream};
 use crate::executor::lock;
 use crate::lower::ALIGNMENT;
+use crate::reads::Reads;
 use crate::target::NAME;
-use ocelli_ir::executor::{ExecError, Need, State};
+use ocelli_ir::executor::{ExecError, Need, Reading, State};
 use ocelli_ir::memory::Room;
 use ocelli_ir::{SlotId, StateSpec};
 use std::any::Any;
@@ -18,6 +19,7 @@ pub struct CudaState {
     /// Where each slot starts.
     pub(crate) starts: Vec<usize>,
     stream: Arc<Stream>,
+    reads: Arc<Reads>,
     /// A number that no other state of the process has.
     pub(crate) id: u64,
 }
@@ -41,7 +43,8 @@ impl CudaState {
         let mut host = vec![0u8; bytes];
         fill(spec, seed, &mut host);
         memory.write(stream, 0, &host).map_err(|e| failed("the initial state", bytes, &e))?;
-        Ok(Self { spec: spec.clone(), memory, starts, stream: stream.clone(), id })
+        let reads = Reads::new(stream.context()).map_err(|e| failed("a queue of reads", 0, &e))?;
+        Ok(Self { spec: spec.clone(), memory, starts, stream: stream.clone(), reads, id })
     }
 }
 
@@ -96,6 +99,13 @@ impl State for CudaState {
             .read(&self.stream, at, &mut bytes)
             .map_err(|e| failed(&format!("reading '{}'", info.name), 0, &e))?;
         Ok(bytes)
+    }
+
+    fn begin_read(&self, slot: SlotId) -> Result<Box<dyn Reading>, ExecError> {
+        let info = self.spec.get(slot);
+        let (at, bytes) = (self.starts[slot.0 as usize], info.ty.bytes());
+        let begun = self.reads.begin(&self.stream, &self.memory, at, bytes, &info.name);
+        Ok(Box::new(begun.map_err(|e| failed(&format!("reading '{}'", info.name), bytes, &e))?))
     }
 
     fn write(&mut self, slot: SlotId, bytes: &[u8]) -> Result<(), ExecError> {

@@ -2,10 +2,13 @@
 
 use crate::memory::{Footprint, Room};
 use crate::plan::Plan;
+use crate::reading::There;
 use crate::{DType, Op, SlotId, SlotKind, StateSpec, TensorType, View};
 use std::fmt::Debug;
 use std::sync::Arc;
 use thiserror::Error;
+
+pub use crate::reading::Reading;
 
 /// What an executor tells the passes about itself. Passes ask this, never a device by name.
 pub trait Target: Send + Sync {
@@ -172,6 +175,15 @@ pub trait State: Send + Debug {
     /// # Errors
     /// If the device fails.
     fn read(&self, slot: SlotId) -> Result<Vec<u8>, ExecError>;
+
+    /// Begins to copy a slot to the host, as it is behind all that was run so far. What is run from here on neither waits
+    /// for it nor changes what it reads.
+    ///
+    /// # Errors
+    /// If the device fails.
+    fn begin_read(&self, slot: SlotId) -> Result<Box<dyn Reading>, ExecError> {
+        Ok(Box::new(There(self.read(slot)?)))
+    }
 
     /// Overwrites a slot.
     ///

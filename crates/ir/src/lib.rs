@@ -20,7 +20,7 @@
 //! | 11. **Decode.** Prefill and decode are programs over the same state; attention takes a tensor of valid lengths. | [`ops::UpdateSlice`], `kv_len` of [`ops::Attention`], [`SlotKind::Cache`] |
 //! | 12. **Residual stream.** Its dtype is a policy of a pass: ops take any float dtype, models ask for none. | [`DType`], [`op::Storage`] |
 //! | 13. **Threads.** No reduction's order depends on the number of threads. | every executor; tested by equal bits |
-//! | 14. **Times** come from the device, printed late; a loss that is no number stops a run within one report. | [`SlotKind::Ring`] |
+//! | 14. **Times** come from the device, printed late; a loss that is no number stops a run within one report and the steps under way. | [`SlotKind::Ring`], [`executor::State::begin_read`] |
 //! | 15. Low-precision kernels are judged against f64 on the rounded inputs. | [`mod@reference`], generic over f32 and f64 |
 //! | 16. No kernel, pass or op knows a model or a size. | this crate has no constant of a model |
 mod cut;
@@ -33,6 +33,7 @@ pub mod op;
 pub mod ops;
 mod parts;
 pub mod plan;
+mod reading;
 pub mod reference;
 pub mod rng;
 mod shape;

@@ -3,13 +3,13 @@
 //! All programs are functions of sizes; the engine compiles each size once, at its first use, and runs it by
 //! feeding a batch. Nothing here knows a device: the executor does.
 
+mod metrics;
 mod setup;
 
-use crate::program::{self, RING_ROWS, RunSlots, Size};
+use crate::program::{RING_ROWS, RunSlots, Size};
 use ocelli_data::batch::Batch;
 use ocelli_ir::executor::{ExecError, Executor, LaunchTime, Program, State};
 use ocelli_ir::memory::{Footprint, Room};
-use ocelli_ir::ops::LossScale;
 use ocelli_ir::{SlotId, SlotKind, StateSpec};
 use ocelli_models::Model;
 use ocelli_passes::{CompileError, pipeline};
@@ -17,6 +17,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use thiserror::Error;
 
+pub use metrics::{Metrics, StepMetrics};
 pub(crate) use setup::Kind;
 pub use setup::Setup;
 
@@ -80,40 +81,6 @@ pub struct DeviceMemory {
 
 /// What a kernel of a program took: its ops, the module of the first, seconds.
 pub type Timed = (String, String, f64);
-
-/// One row of the metrics ring.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct StepMetrics {
-    /// Summed loss of the batch.
-    pub loss_sum: f32,
-    /// What the sum is divided by.
-    pub weight: f32,
-    /// Norm of the gradient of the mean loss, before clipping.
-    pub grad_norm: f32,
-    /// Learning rate used.
-    pub lr: f32,
-    /// Factor on the loss in its gradients; 0 if the loss is not scaled.
-    pub loss_scale: f32,
-}
-
-impl StepMetrics {
-    /// The mean loss of the batch; 0 for a batch without weight.
-    pub fn loss(&self) -> f32 {
-        if self.weight > 0.0 { self.loss_sum / self.weight } else { 0.0 }
-    }
-
-    /// True if gradients overflowed because the loss scale was too large: the step was not taken, the scale was halved,
-    /// and that is all.
-    pub fn overflowed(&self) -> bool {
-        let can_fall = f64::from(self.loss_scale) > LossScale::RANGE[0];
-        can_fall && self.loss_sum.is_finite() && !self.grad_norm.is_finite()
-    }
-
-    /// True if the step was taken: loss and gradient are finite, and the batch had weight. The device decided the same.
-    pub fn taken(&self) -> bool {
-        self.loss_sum.is_finite() && self.grad_norm.is_finite() && self.weight > 0.0
-    }
-}
 
 /// A model with its optimiser on a device.
 #[derive(derive_more::Debug)]
@@ -332,25 +299,22 @@ impl Engine {
         Ok(floats(&program.output(0)?))
     }
 
-    /// Metrics of the steps after the first `from` runs of the optimiser, up to the last of `to`. At most
+    /// Metrics of the runs of the optimiser behind the first `from`, up to number `to`, which has been queued. At most
     /// [`RING_ROWS`] are kept; older ones are gone.
     ///
     /// # Errors
     /// If the device fails.
     pub fn metrics(&self, from: u64, to: u64) -> Result<Vec<StepMetrics>, EngineError> {
-        let ring = floats(&self.read(self.slots.ring)?);
+        self.begin_metrics(from, to)?.take()
+    }
+
+    /// As [`metrics`](Self::metrics), without waiting for them: they are on their way.
+    ///
+    /// # Errors
+    /// If the device fails.
+    pub fn begin_metrics(&self, from: u64, to: u64) -> Result<Metrics, EngineError> {
         let from = from.max(to.saturating_sub(RING_ROWS as u64));
-        let row = |i: u64| {
-            let at = (i % RING_ROWS as u64) as usize * program::COLUMNS.len();
-            StepMetrics {
-                loss_sum: ring[at],
-                weight: ring[at + 1],
-                grad_norm: ring[at + 2],
-                lr: ring[at + 3],
-                loss_scale: ring[at + 4],
-            }
-        };
-        Ok((from..to).map(row).collect())
+        Ok(Metrics { ring: self.state.begin_read(self.slots.ring)?, from, to })
     }
 
     /// One line about the training step on batches of a size: its plan's hash, work and memory.

@@ -3,6 +3,7 @@
 //! The loop is `Run::go`; each thing that it does beside a step has a file of its own.
 
 mod bad_steps;
+mod behind;
 mod clock;
 mod due;
 mod epilogue;
@@ -22,6 +23,7 @@ use crate::error::TrainError;
 use crate::prepare::Prepared;
 use crate::report::{Event, Reporter, Summary};
 use bad_steps::BadSteps;
+use behind::Behind;
 use clock::Window;
 use ocelli_config::Config;
 use ocelli_data::sampler::{Position, Sampler};
@@ -70,17 +72,18 @@ struct Run<'a> {
     epoch: u64,
     /// Optimiser steps taken before this part of the run.
     started: u64,
-    /// Optimiser steps taken in the whole run, as far as is known: skipped ones since the ring was last read are in
-    /// it.
+    /// Optimiser steps taken in the whole run, as far as is known: skipped ones that the host has not seen are in it.
     step: u64,
+    /// Those of them that the host has seen.
+    known: u64,
     /// Batches consumed in the whole run.
     batches: u64,
     /// Runs of the optimiser in the whole run: steps, and attempts that were none.
     attempts: u64,
     /// An attempt of this part of the run had weight; it may have overflowed all the same.
     weighted: bool,
-    /// Attempts whose metrics were read back.
-    flushed: u64,
+    /// Attempts whose metrics the host has not seen.
+    behind: Behind,
     /// Steps that the whole run will take.
     total: u64,
     /// The snapshot that the run went on from.
@@ -93,8 +96,9 @@ struct Run<'a> {
     saved_unix_ms: u64,
     /// The last validation: its step and loss.
     validated: Option<(u64, f64)>,
-    /// Loss and weight of the steps since the last report.
+    /// Loss and weight of the steps since the last report that the host has seen.
     loss: (f64, f64),
+    /// The last step that it has seen.
     last: Option<StepMetrics>,
     bad: BadSteps,
     under: Under,
@@ -154,19 +158,10 @@ impl Run<'_> {
         self.request.interrupted.load(Ordering::Relaxed)
     }
 
-    /// Reports, validates and saves, whichever is due.
+    /// Reports, saves and validates, whichever is due.
     fn after_step(&mut self, taken: Taken) -> Result<(), TrainError> {
         let due = self.look(taken)?;
         let epoch_ended = self.epoch_ended();
-        if let Taken::Step { time } = taken
-            && due.line
-        {
-            let (epoch, step) = (self.epoch, self.step);
-            self.reporter.event(&Event::Step { epoch, step, time });
-        }
-        if due.report {
-            self.report()?;
-        }
         self.judge()?;
         let t = &self.request.config.trainer;
         let (save, validate) = (t.snapshot_interval.is_none(), t.eval_interval.is_none());

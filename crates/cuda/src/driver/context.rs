@@ -181,6 +181,19 @@ impl Event {
         unsafe { result::event::synchronize(self.raw) }.asked("waiting for the device")
     }
 
+    /// True if the queue has passed the mark, or it was never set; does not wait.
+    ///
+    /// # Errors
+    /// If what was queued before failed.
+    pub fn passed(&self) -> Driven<bool> {
+        self.context.bind()?;
+        // SAFETY: the event is alive.
+        match unsafe { result::event::query(self.raw) } {
+            Err(e) if e.0 == sys::CUresult::CUDA_ERROR_NOT_READY => Ok(false),
+            answer => answer.asked("looking at an event").map(|()| true),
+        }
+    }
+
     /// Milliseconds of device time from `start` to this mark; both must have been passed.
     ///
     /// # Errors

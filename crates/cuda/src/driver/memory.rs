@@ -75,18 +75,33 @@ impl DeviceBuffer {
             .asked("a copy to the device")
     }
 
-    /// Queues a copy of the first `bytes` bytes of `from` to the start.
+    /// Queues a copy of the `bytes` bytes at `at` of `from` to the start.
     ///
     /// # Errors
     /// If the driver fails.
     ///
     /// # Panics
-    /// If it does not fit.
-    pub fn copy_from(&mut self, stream: &Stream, from: &DeviceBuffer, bytes: usize) -> Driven<()> {
-        let (to, from) = (self.inside(0, bytes), from.inside(0, bytes));
+    /// If they are not there, or do not fit.
+    pub fn copy_from(&mut self, stream: &Stream, from: &DeviceBuffer, at: usize, bytes: usize) -> Driven<()> {
+        let (to, from) = (self.inside(0, bytes), from.inside(at, bytes));
         self.context.bind()?;
         // SAFETY: both ranges are inside; the driver lets queued work end before it frees memory.
         unsafe { result::memcpy_dtod_async(to, from, bytes, stream.raw) }.asked("a copy on the device")
+    }
+
+    /// Queues a copy of the first `bytes` bytes to the start of `to`, which may be read, written or go once the queue has passed it.
+    ///
+    /// # Errors
+    /// If the driver fails.
+    ///
+    /// # Panics
+    /// If there are not so many, or they do not fit.
+    pub fn read_to(&self, stream: &Stream, to: &mut HostBuffer, bytes: usize) -> Driven<()> {
+        let from = self.inside(0, bytes);
+        self.context.bind()?;
+        // SAFETY: both ranges are inside. `Reads` alone calls this, and touches or frees `to` only after an event behind it.
+        unsafe { result::memcpy_dtoh_async(&mut to.bytes_mut()[..bytes], from, stream.raw) }
+            .asked("a copy from the device")
     }
 
     /// Reads from `at` into `to`, behind what is queued.

@@ -1,7 +1,7 @@
 //! Steps whose loss or gradient is no finite number. The device skips them; here they are counted, told, and end the run
 //! if there are too many in a row.
 //!
-//! They are known when the ring is read, so the run ends within `log_interval` steps.
+//! They are known when their metrics have arrived, so the run ends within `log_interval` steps and those under way.
 
 use super::Run;
 use crate::engine::StepMetrics;
@@ -39,7 +39,7 @@ impl Run<'_> {
             "{} behind step {} skipped, no weight was changed: the loss or its gradient was no finite number (loss {}, \
              gradient norm {}; {} of trainer_config.max_bad_steps={} in a row)",
             count(new, "step"),
-            self.step,
+            self.known,
             last.loss(),
             last.grad_norm,
             self.bad.in_a_row,

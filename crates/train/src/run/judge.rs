@@ -24,6 +24,7 @@ impl Run<'_> {
         if self.tally.usable() && !share.above(limit) {
             return if self.weighted { Ok(()) } else { Err(self.no_weight()?) };
         }
+        self.flush()?;
         if self.unsaved() {
             self.save()?;
         }

@@ -1,79 +1,68 @@
-//! What the steps were like: read back from the device, written down, told.
+//! What the steps were like: written down, told.
 
+use super::bad_steps::BadSteps;
 use super::{Run, metrics};
-use crate::engine::StepMetrics;
 use crate::error::TrainError;
 use crate::report::{Event, Progress};
 use ocelli_data::text::count;
+use serde_json::Value;
 use std::time::Duration;
 
+/// What is to be written and told of some attempts.
+#[derive(Debug)]
+pub struct Told {
+    /// For `metrics.jsonl`.
+    pub lines: Vec<Value>,
+    /// The loss scales of those that overflowed.
+    pub overflowed: Vec<f32>,
+    /// The count of bad steps before them.
+    before: BadSteps,
+}
+
 impl Run<'_> {
-    /// Reads the ring back, writes a line a step, and stops if too many steps in a row were bad. False if the newest
-    /// attempt that it read was no step.
-    pub(super) fn flush(&mut self) -> Result<bool, TrainError> {
-        if self.flushed == self.attempts {
-            return Ok(true);
-        }
-        let mut rows = self.engine.metrics(self.flushed, self.attempts)?;
-        self.flushed = self.attempts;
-        // An attempt without weight is no step.
-        rows.retain(|m| m.weight != 0.0);
-        // Only the device knew which attempts were steps.
-        self.step -= rows.iter().filter(|m| !m.taken()).count() as u64;
-        let (before, most) = (self.bad, self.config().trainer.max_bad_steps);
-        let (mut step, mut lines, mut ended) =
-            (self.step - rows.iter().filter(|m| m.taken()).count() as u64, Vec::new(), None);
-        for m in &rows {
-            if m.taken() {
-                step += 1;
-                self.bad.in_a_row = 0;
-                self.loss = (self.loss.0 + f64::from(m.loss_sum), self.loss.1 + f64::from(m.weight));
-                lines.push(metrics::step_line(self.epoch, step, m));
-            } else if m.overflowed() {
-                lines.push(metrics::overflow_line(self.epoch, m));
-            } else {
-                self.bad.add(m);
-                lines.push(metrics::bad_line(self.epoch, step, m));
-                if self.bad.in_a_row >= most && ended.is_none() {
-                    ended = Some(self.too_many_bad(step, m));
-                }
-            }
-        }
+    /// Nothing yet.
+    pub(super) fn told(&self) -> Told {
+        Told { lines: vec![], overflowed: vec![], before: self.bad }
+    }
+
+    /// Writes and tells it; begins anew.
+    pub(super) fn tell(&mut self, told: &mut Told) -> Result<(), TrainError> {
+        let Told { lines, overflowed, before } = std::mem::replace(told, self.told());
         self.log(&lines)?;
-        if let Some(error) = ended {
-            return Err(error);
-        }
-        self.tell_overflows(&rows);
+        self.tell_overflows(&overflowed);
         self.tell_skipped(before);
-        self.last = rows.iter().rfind(|m| m.taken()).copied().or(self.last);
-        Ok(rows.last().is_none_or(StepMetrics::taken))
+        Ok(())
     }
 
     /// Says that gradients overflowed in 16 bits.
-    fn tell_overflows(&mut self, rows: &[StepMetrics]) {
-        let overflowed: Vec<&StepMetrics> = rows.iter().filter(|m| m.overflowed()).collect();
+    fn tell_overflows(&mut self, overflowed: &[f32]) {
         let Some(last) = overflowed.last() else { return };
         let line = format!(
             "loss scale: {} overflowed and took no step; the scale is {} now",
             count(overflowed.len(), "gradient"),
-            last.loss_scale / 2.0
+            last / 2.0
         );
         self.reporter.event(&Event::Note(&line));
     }
 
-    /// Tells of the steps since the last report, if there were any.
+    /// Tells of all steps since the last report, if there were any.
     pub(super) fn report(&mut self) -> Result<(), TrainError> {
         self.flush()?;
+        self.progress(self.epoch)
+    }
+
+    /// Tells of the steps since the last report that the host has seen, if there were any.
+    pub(super) fn progress(&mut self, epoch: u64) -> Result<(), TrainError> {
         let (sum, weight) = self.loss;
         if weight <= 0.0 {
             return Ok(());
         }
         self.loss = (0.0, 0.0);
         let w = std::mem::take(&mut self.window);
-        let left = self.total.saturating_sub(self.step) as f64 * self.whole.ms_per_step() / 1e3;
+        let left = self.total.saturating_sub(self.known) as f64 * self.whole.ms_per_step() / 1e3;
         let progress = Progress {
-            epoch: self.epoch,
-            step: self.step,
+            epoch,
+            step: self.known,
             total: self.total,
             loss: sum / weight,
             lr: self.last.map_or(0.0, |m| f64::from(m.lr)),

@@ -1,6 +1,7 @@
 //! The start of a run: data, model, snapshot to go on from, run folder.
 
 use super::bad_steps::BadSteps;
+use super::behind::Behind;
 use super::clock::Window;
 use super::files::Files;
 use super::held_out;
@@ -92,10 +93,11 @@ impl<'a> Run<'a> {
             epoch: resumed.position.epoch,
             started: resumed.step,
             step: resumed.step,
+            known: resumed.step,
             batches: resumed.batches,
             attempts,
             weighted: false,
-            flushed: attempts,
+            behind: Behind::default(),
             total,
             origin: resumed.from,
             saved: None,

@@ -1,6 +1,7 @@
 //! One optimiser step: over one batch, or over several whose gradients are summed (`trainer_config.grad_accum`).
 
 use super::Run;
+use super::behind::Attempt;
 use super::tally::Part;
 use crate::error::TrainError;
 use ocelli_data::loader::Loaded;
@@ -25,10 +26,7 @@ pub enum Taken {
     /// Nothing: the step takes more batches.
     Part,
     /// A step, unless its gradient overflowed.
-    Step {
-        /// Time it took, waiting for its batches included.
-        time: Duration,
-    },
+    Step,
     /// An attempt at a step that was none, for want of weight.
     NoStep,
 }
@@ -73,7 +71,7 @@ impl Run<'_> {
     fn step_ended(&mut self) -> Taken {
         let Under { samples, has_weight, waiting, working, .. } = std::mem::take(&mut self.under);
         self.attempts += 1;
-        self.window.add(samples, waiting, working);
+        self.behind.add(Attempt { epoch: self.epoch, samples, waiting, working });
         self.whole.add(samples, waiting, working);
         // Without weight there is no step (the device decides the same).
         if !has_weight {
@@ -81,6 +79,6 @@ impl Run<'_> {
         }
         self.weighted = true;
         self.step += 1;
-        Taken::Step { time: waiting + working }
+        Taken::Step
     }
 }
