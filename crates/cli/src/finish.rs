@@ -50,6 +50,7 @@ pub fn flaw(word: &str) -> String {
     match word {
         "no_end_marker" => "without end marker: used".into(),
         "animated" => "with several frames: the first was used".into(),
+        "incomplete" => "without their finest detail, or with gaps: used as they are".into(),
         other => format!("with a flaw ({other}): used"),
     }
 }

@@ -16,7 +16,7 @@ const ABC: Setup = Setup {
 };
 const P: u32 = 3;
 const E: u32 = 4;
-const FINE: Warnings = Warnings { no_end_marker: false, animated: false };
+const FINE: Warnings = Warnings { no_end_marker: false, animated: false, incomplete: false };
 const ANIMATED: Warnings = Warnings { animated: true, ..FINE };
 /// The third row of both losses' tests.
 const CUT: Flaw = Flaw { slot: 2, row: 2, cut: true, replaced: 0, warnings: FINE };

@@ -43,9 +43,16 @@ fn every_cut_of_every_kind_is_found() {
                     continue;
                 }
                 if let Ok(picture) = open(&[&bytes[..cut], tail].concat()) {
-                    // Half of a picture with an end of its own: the pixels must all be there.
+                    // Half of a picture with an end of its own: the pixels must all be there, but for the detail of
+                    // progressive scans.
                     let same = picture.pixels == whole.pixels;
-                    assert!(same, "{name} cut at {cut} of {}, {} bytes behind", bytes.len(), tail.len());
+                    let scans = name.contains("progressive") && tail == b"\xff\xd9";
+                    assert!(
+                        same || scans && picture.warnings.incomplete,
+                        "{name} cut at {cut} of {}, {} bytes behind",
+                        bytes.len(),
+                        tail.len()
+                    );
                 }
             }
         }
@@ -211,7 +218,7 @@ fn jpeg_segments_of_wrong_length_are_refused() {
             let found = reason(&patched(&file, at, &length.to_be_bytes()));
             // A shorter APP0 leaves bytes before the next marker, which do no harm; a table without codes defines nothing, and
             // this file's are the standard's, which hold then.
-            let short = code == 0xe0 && (2..16).contains(&length) || code == 0xc4 && length == 2;
+            let short = code == 0xe0 && length < 16 || code == 0xc4 && length == 2;
             let harmless = short && found == "accepted";
             assert!(
                 harmless || matches!(found, "corrupt" | "truncated"),
@@ -233,12 +240,12 @@ fn bytes_between_jpeg_segments_do_no_harm() {
         let whole = open(&file).unwrap();
         for code in [0xdb, 0xc4, 0xda, 0xd9] {
             let at = marker(&file, code);
-            for gap in [&b"\xff"[..], b"garbage", &[0; 50], b"\xff\xd0", b"\xff\xd8"] {
+            for gap in [&b"\xff"[..], b"garbage", &[0; 50], b"\xff\xd0"] {
                 let found = open(&[&file[..at], gap, &file[at..]].concat());
-                // Behind the last scan, a restart marker or new start is a part of it, and wrong.
-                let inside = code == 0xd9 && gap.len() == 2;
-                assert!(inside || found.as_ref() == Ok(&whole), "{name}, {gap:?} before {code:x}: {found:?}");
+                assert!(found.as_ref() == Ok(&whole), "{name}, {gap:?} before {code:x}: {found:?}");
             }
+            let again = [&file[..at], b"\xff\xd8", &file[at..]].concat();
+            assert_eq!(reason(&again), "corrupt", "{name}, a second start before {code:x}");
         }
     }
 }

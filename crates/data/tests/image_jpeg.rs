@@ -30,6 +30,54 @@ fn every_sampling_at_every_edge_is_decoded_to_the_bit() {
     assert!(sums.len() > 40, "{}", sums.len());
 }
 
+/// Odd and damaged files: what Pillow reads is read, to the same pixels, and what it refuses is refused.
+/// `make_jpeg_oddities.py` made them.
+#[test]
+fn odd_files_are_what_they_are_to_pillow() {
+    let expected: BTreeMap<String, Option<(u32, u32, u32)>> =
+        serde_json::from_slice(&read("odd/expected.json")).unwrap();
+    assert!(expected.len() > 150 && expected.values().filter(|wanted| wanted.is_none()).count() > 20);
+    let different: Vec<String> = expected
+        .iter()
+        .filter_map(|(name, wanted)| {
+            let found = decode(&read(&format!("odd/{name}.jpg")), &DecodeOptions::default());
+            let seen = found.as_ref().ok().map(|p| (p.width, p.height, crc32fast::hash(&p.pixels)));
+            (seen != *wanted).then(|| format!("{name}: {:?}", found.map(|p| p.warnings)))
+        })
+        .collect();
+    assert!(different.is_empty(), "{}", different.join("\n"));
+}
+
+/// Scans that are missing before the end marker, and gaps between restart markers, are told of.
+#[test]
+fn what_is_incomplete_is_told() {
+    for (name, incomplete) in [
+        ("9_scans_of_progressive", true),
+        ("10_scans_of_progressive", false),
+        ("restarts_without_interval_1", true),
+        ("restarts_second_is_5", false),
+    ] {
+        let picture = decode(&read(&format!("odd/{name}.jpg")), &DecodeOptions::default()).unwrap();
+        let words: Vec<_> = picture.warnings.words().collect();
+        assert_eq!(words == ["incomplete"], incomplete, "{name}: {words:?}");
+    }
+}
+
+/// Pillow shows these, filled up with grey: to us they are cut.
+#[test]
+fn files_that_end_before_the_picture_does_are_refused_though_pillow_reads_them() {
+    let file = read("edges/90x100_444.jpg");
+    let half = [&file[..file.len() / 2], b"\xff\xd9"].concat();
+    let parts = read("edges/apart_444.jpg");
+    let scans: Vec<usize> = (0..parts.len() - 1).filter(|at| parts[*at..].starts_with(b"\xff\xda")).collect();
+    let tables = parts[..scans[1]].windows(2).rposition(|w| w == b"\xff\xdb").unwrap();
+    let grey = [&parts[..tables], b"\xff\xd9"].concat();
+    for (what, bytes) in [("half", half), ("without colours", grey)] {
+        let reject = decode(&bytes, &DecodeOptions::default()).unwrap_err();
+        assert_eq!(reject.reason, "truncated", "{what}: {reject}");
+    }
+}
+
 /// Frames of motion JPEG have no Huffman tables: the standard's are meant.
 #[test]
 fn a_file_without_huffman_tables_has_those_of_the_standard() {

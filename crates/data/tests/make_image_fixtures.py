@@ -10,6 +10,7 @@ jpeg/NAME.jpg, NAME.png    a JPEG file, and what Pillow decodes from it, in RGB
 photo/NAME.jpg, NAME.png   a JPEG file of a camera's kind, and what a model should see of it: by Pillow, at 96 x 96
 formats/                   see make_format_fixtures.py
 edges/                     see make_jpeg_fixtures.py
+odd/                       see make_jpeg_oddities.py
 """
 
 import pathlib

@@ -13,7 +13,7 @@ pub(super) struct Metadata<'a> {
 }
 
 /// Tag of the orientation (Exif 2.32, 4.6.4).
-const TAG: u16 = 0x112;
+const TAG: u32 = 0x112;
 /// Head of a TIFF block in JPEG.
 pub(super) const EXIF_HEAD: &[u8] = b"Exif\0\0";
 /// Head of XMP in JPEG.
@@ -26,31 +26,72 @@ pub(super) fn of(metadata: Metadata<'_>) -> Orientation {
     value.and_then(Orientation::from_exif).unwrap_or(Orientation::NoTransforms)
 }
 
-/// The orientation that stands in the first directory of a TIFF block, whatever it is.
-fn in_exif(block: &[u8]) -> Option<u32> {
-    let block = block.strip_prefix(EXIF_HEAD).unwrap_or(block);
+/// The orientation that stands in the first directory of a TIFF block, whatever it is; 0 where it is no number.
+fn in_exif(mut block: &[u8]) -> Option<u32> {
+    while let Some(rest) = block.strip_prefix(EXIF_HEAD) {
+        block = rest;
+    }
     let little = match block.get(..4)? {
         b"II*\0" => true,
         b"MM\0*" => false,
         _ => return None,
     };
-    let number = |at: usize, len: usize| -> Option<u32> {
-        let bytes = block.get(at..at.checked_add(len)?)?;
-        let add = |number: u32, byte: &u8| number << 8 | u32::from(*byte);
-        Some(if little { bytes.iter().rev().fold(0, add) } else { bytes.iter().fold(0, add) })
-    };
-    let directory = usize::try_from(number(4, 4)?).ok()?;
-    let entries = number(directory, 2)? as usize;
+    let tiff = Tiff { block, little };
+    let directory = usize::try_from(tiff.number(4, 4)?).ok()?;
+    let entries = tiff.number(directory, 2)? as usize;
     // Each of 12 bytes: tag, type, count, value.
     let places = (0..entries).map(|i| directory.saturating_add(2 + 12 * i));
-    let mut places = places.take_while(|at| *at < block.len());
-    let at = places.find(|at| number(*at, 2) == Some(TAG.into()))?;
-    match (number(at + 2, 2)?, number(at + 4, 4)?) {
-        // Of 16 bits, with and without a sign.
-        (3 | 8, 1) => number(at + 8, 2),
-        (4 | 9, 1) => number(at + 8, 4),
-        _ => Some(0),
+    let mut places = places.take_while(|at| at.saturating_add(12) <= block.len());
+    places.find_map(|at| (tiff.number(at, 2)? == TAG).then(|| tiff.value(at))?)
+}
+
+/// A TIFF block and its order of bytes.
+struct Tiff<'a> {
+    block: &'a [u8],
+    little: bool,
+}
+
+impl Tiff<'_> {
+    /// The number of up to 4 bytes at byte `at`.
+    fn number(&self, at: usize, len: usize) -> Option<u32> {
+        let bytes = self.block.get(at..at.checked_add(len)?)?;
+        let add = |number: u32, byte: &u8| number << 8 | u32::from(*byte);
+        Some(if self.little { bytes.iter().rev().fold(0, add) } else { bytes.iter().fold(0, add) })
     }
+
+    /// The value of the entry at byte `at`: of several numbers the first one; 0 for what is no small whole number. `None`
+    /// for an entry that Pillow passes over: of no type that there is, without value, or with one beyond the block.
+    fn value(&self, at: usize) -> Option<u32> {
+        let (kind, count) = (self.number(at + 2, 2)?, self.number(at + 4, 4)? as usize);
+        let size = match kind {
+            1 | 2 | 6 | 7 => 1,
+            3 | 8 => 2,
+            4 | 9 | 11 | 13 => 4,
+            5 | 10 | 12 | 16 => 8,
+            _ => return None,
+        };
+        let total = count.checked_mul(size).filter(|total| *total > 0)?;
+        let place = if total <= 4 { at + 8 } else { self.number(at + 8, 4)? as usize };
+        self.block.get(place..place.checked_add(total)?)?;
+        let first = self.number(place, size.min(4))?;
+        let second = if size == 8 { self.number(place + 4, 4)? } else { 0 };
+        let (low, high) = if self.little { (first, second) } else { (second, first) };
+        let both = u64::from(high) << 32 | u64::from(low);
+        Some(match kind {
+            // Bytes and text.
+            1 | 2 | 7 => 0,
+            5 | 10 => whole(f64::from(first) / f64::from(second)),
+            11 => whole(f32::from_bits(first).into()),
+            12 => whole(f64::from_bits(both)),
+            16 => u32::try_from(both).unwrap_or(0),
+            _ => first,
+        })
+    }
+}
+
+/// An orientation that is written as a broken number.
+fn whole(x: f64) -> u32 {
+    (1..=8).find(|n| f64::from(*n) == x).unwrap_or(0)
 }
 
 /// The orientation in XMP: as an attribute or as an element.
@@ -67,14 +108,14 @@ fn in_xmp(text: &[u8]) -> Option<u32> {
 mod tests {
     use super::*;
 
-    /// A block with the tag of a maker and an orientation of a type.
+    /// A block with the tag of a maker and an orientation of a type; of more than 4 bytes behind the directory.
     fn block(little: bool, kind: u16, count: u32, value: u32) -> Vec<u8> {
         let short = |n: u16| if little { n.to_le_bytes() } else { n.to_be_bytes() };
         let long = |n: u32| if little { n.to_le_bytes() } else { n.to_be_bytes() };
         let mut bytes = if little { b"II*\0".to_vec() } else { b"MM\0*".to_vec() };
         bytes.extend(long(8));
         bytes.extend(short(2));
-        for (tag, kind, count, value) in [(0x10f, 2, 1, 0), (TAG, kind, count, value)] {
+        for (tag, kind, count, value) in [(0x10f, 2, 1, 0), (TAG as u16, kind, count, value)] {
             bytes.extend([short(tag), short(kind)].concat());
             bytes.extend(long(count));
             match kind {
@@ -92,12 +133,45 @@ mod tests {
                 let bytes = block(little, kind, 1, 6);
                 assert_eq!(in_exif(&bytes), Some(6), "{little} {kind}");
                 assert_eq!(in_exif(&[EXIF_HEAD, &bytes].concat()), Some(6));
-                for end in 0..bytes.len() - 4 {
+                for end in 0..bytes.len() {
                     assert_eq!(in_exif(&bytes[..end]), None, "{end}");
                 }
             }
         }
-        assert_eq!(in_exif(&block(true, 3, 2, 6)), Some(0));
+    }
+
+    /// As Pillow 13 reads them.
+    #[test]
+    fn of_other_types_and_counts_the_first_number_is_taken() {
+        let number = |kind, count, value: &[u8]| {
+            let mut bytes = block(true, kind, count, 34);
+            if value.len() > 4 {
+                bytes.extend(value);
+            } else {
+                let at = bytes.len() - 4;
+                bytes[at..][..value.len()].copy_from_slice(value);
+            }
+            in_exif(&bytes)
+        };
+        assert_eq!(number(3, 2, &[6, 0, 1, 0]), Some(6));
+        assert_eq!(number(3, 3, &[6, 0, 1, 0, 1, 0]), Some(6));
+        assert_eq!(number(3, 4, &[6, 0, 1, 0, 1, 0]), None, "beyond the block");
+        assert_eq!(number(3, 0, &[6, 0]), None);
+        assert_eq!(number(6, 1, &[6]), Some(6));
+        assert_eq!(number(5, 1, &[12, 0, 0, 0, 2, 0, 0, 0]), Some(6));
+        assert_eq!(number(5, 1, &[13, 0, 0, 0, 2, 0, 0, 0]), Some(0));
+        assert_eq!(number(5, 1, &[13, 0, 0, 0, 0, 0, 0, 0]), Some(0));
+        assert_eq!(number(11, 1, &6f32.to_le_bytes()), Some(6));
+        assert_eq!(number(12, 1, &6f64.to_le_bytes()), Some(6));
+        assert_eq!(number(16, 1, &6u64.to_le_bytes()), Some(6));
+        for (kind, text) in [(1, 6), (2, b'6'), (7, 6)] {
+            assert_eq!(number(kind, 1, &[text]), Some(0), "{kind}");
+        }
+        assert_eq!([number(0, 1, &[6]), number(14, 1, &[6])], [None; 2], "types that do not exist");
+    }
+
+    #[test]
+    fn a_text_is_no_number() {
         assert_eq!(in_exif(&block(true, 2, 1, 6)), Some(0));
         assert_eq!(in_exif(b""), None);
     }

@@ -16,7 +16,8 @@ pub(super) fn decode(bytes: &[u8], opts: &DecodeOptions) -> Result<Rgb, Reject> 
     let indices = indices(&found.frame)?;
     let (width, height) = found.canvas;
     let pixels = paint(&found, &indices, opts.alpha);
-    let warnings = Warnings { no_end_marker: !found.ended, animated: found.frames > 1 };
+    let warnings =
+        Warnings { no_end_marker: !found.ended, animated: found.frames > 1, ..Warnings::default() };
     Ok(Rgb { width, height, pixels, warnings })
 }
 

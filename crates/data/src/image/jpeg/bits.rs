@@ -1,15 +1,10 @@
 //! The bits of a JPEG scan: byte stuffing undone, stopping at the first marker.
 //!
-//! Invariant: a bit that is not in the file is never handed out; asking for one is [`Stop::NoData`].
+//! Invariant: what lies behind a marker is never handed out. A reader that is asked for more has run dry: it hands
+//! out zeros, as libjpeg does, and says so.
 
-/// Why a scan cannot be read to its end.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Stop {
-    /// A marker or the end of the file comes before the last block.
-    NoData,
-    /// The bits are no code of the table, or the code makes no sense.
-    BadCode,
-}
+/// `loaded` of a reader that has run dry: more zeros than a coded unit can ask for.
+const DRY: u32 = 1 << 20;
 
 /// A reader of bits, most significant first. Small and copied freely, so that it lives in registers.
 #[derive(Clone, Copy)]
@@ -19,7 +14,7 @@ pub(super) struct Bits<'a> {
     at: usize,
     /// Loaded bits, the next one at the top, zeros below the loaded ones.
     window: u64,
-    /// How many bits of `window` are loaded.
+    /// How many bits of `window` are loaded; more than it has once it has run dry.
     loaded: u32,
 }
 
@@ -34,11 +29,6 @@ impl<'a> Bits<'a> {
         self.at
     }
 
-    /// Drops what is loaded and goes on at byte `at`.
-    pub(super) fn restart(&mut self, at: usize) {
-        *self = Self::new(self.data, at);
-    }
-
     /// The next 32 bits, without taking them; zeros stand for what the file lacks.
     #[inline(always)]
     pub(super) fn peek32(&mut self) -> u32 {
@@ -50,21 +40,26 @@ impl<'a> Bits<'a> {
 
     /// Takes `n` bits, at most 32, that have been peeked at.
     #[inline(always)]
-    pub(super) fn take(&mut self, n: u32) -> Result<(), Stop> {
+    pub(super) fn take(&mut self, n: u32) {
         if n > self.loaded {
-            return Err(Stop::NoData);
+            self.loaded = DRY;
         }
         self.window <<= n;
         self.loaded -= n;
-        Ok(())
     }
 
     /// Reads `n` bits, at most 31, as a number.
     #[inline]
-    pub(super) fn read(&mut self, n: u32) -> Result<u32, Stop> {
+    pub(super) fn read(&mut self, n: u32) -> u32 {
         let value = (u64::from(self.peek32()) >> (32 - n)) as u32;
-        self.take(n)?;
-        Ok(value)
+        self.take(n);
+        value
+    }
+
+    /// Whether more was asked for than there is.
+    #[inline]
+    pub(super) fn ran_dry(&self) -> bool {
+        self.loaded > u64::BITS
     }
 
     /// Fills the window with at least 32 bits, if the file has them.
@@ -88,11 +83,17 @@ impl<'a> Bits<'a> {
     fn load_bytes(mut self) -> Self {
         while self.loaded <= 56 {
             let Some(&byte) = self.data.get(self.at) else { break };
-            let stuffed = byte == 0xff;
-            if stuffed && self.data.get(self.at + 1) != Some(&0) {
-                break;
+            if byte == 0xff {
+                // A marker may have any number of bytes 0xff before it, and so may the 0 of a stuffed one.
+                while self.data.get(self.at + 1) == Some(&0xff) {
+                    self.at += 1;
+                }
+                if self.data.get(self.at + 1) != Some(&0) {
+                    break;
+                }
+                self.at += 1;
             }
-            self.at += 1 + usize::from(stuffed);
+            self.at += 1;
             self.window |= u64::from(byte) << (56 - self.loaded);
             self.loaded += 8;
         }
@@ -108,9 +109,22 @@ mod tests {
     fn undoes_stuffing_and_stops_at_a_marker() {
         let mut bits = Bits::new(&[0x12, 0xff, 0x00, 0x34, 0x56, 0x78, 0xff, 0xd9, 0x99], 0);
         for wanted in [0x1, 0x2, 0xf, 0xf, 0x3, 0x4, 0x5, 0x6, 0x7, 0x8] {
-            assert_eq!(bits.read(4), Ok(wanted));
+            assert_eq!(bits.read(4), wanted);
         }
-        assert_eq!(bits.read(1), Err(Stop::NoData));
+        assert!(!bits.ran_dry());
+        assert_eq!(bits.position(), 6);
+        for _ in 0..1_000 {
+            assert_eq!(bits.read(11), 0);
+            assert!(bits.ran_dry());
+        }
+        assert_eq!(bits.position(), 6);
+    }
+
+    #[test]
+    fn fill_bytes_belong_to_what_follows_them() {
+        let mut bits = Bits::new(&[0xff, 0xff, 0xff, 0x00, 0x12, 0xff, 0xff, 0xd9], 0);
+        assert_eq!([bits.read(8), bits.read(8)], [0xff, 0x12]);
+        assert!(!bits.ran_dry());
         assert_eq!(bits.position(), 6);
     }
 
@@ -119,9 +133,11 @@ mod tests {
         let data: Vec<u8> = (0..=254).collect();
         let mut bits = Bits::new(&data, 0);
         for (i, byte) in data.iter().enumerate() {
-            assert_eq!(bits.read(3), Ok(u32::from(byte >> 5)), "byte {i}");
-            assert_eq!(bits.read(5), Ok(u32::from(byte & 31)), "byte {i}");
+            assert_eq!(bits.read(3), u32::from(byte >> 5), "byte {i}");
+            assert_eq!(bits.read(5), u32::from(byte & 31), "byte {i}");
         }
-        assert_eq!(bits.read(1), Err(Stop::NoData));
+        assert!(!bits.ran_dry());
+        bits.read(1);
+        assert!(bits.ran_dry());
     }
 }

@@ -1,14 +1,18 @@
-//! A JPEG file from marker to marker: sizes, tables, scans. A file of which a block is missing is refused, and
-//! why is told.
+//! A JPEG file from marker to marker: sizes, tables, scans.
+//!
+//! What Pillow reads is read, and what it refuses is refused, but for one thing: a file that was cut is refused, also where
+//! libjpeg would fill up with grey (a scan is not whole, a component has none), and read if nothing is missing but the
+//! end marker.
 
-use super::bits::Stop;
+use super::coding::Coding;
 use super::colour::Colour;
 use super::frame::Frame;
 use super::header::scan_header;
 use super::paint::Painter;
-use super::scan::{Broken, next_marker, read_scan};
+use super::restart::next_marker;
+use super::scan::read_scan;
 use super::tables::Tables;
-use crate::image::orientation::{EXIF_HEAD, Metadata, XMP_HEAD};
+use crate::image::orientation::{EXIF_HEAD, XMP_HEAD};
 use crate::image::{DecodeOptions, Reject, zero_fill};
 
 /// What a whole file holds.
@@ -17,10 +21,14 @@ pub(super) struct Found<'a> {
     pub(super) height: u32,
     /// `height x width x 3` bytes: red, green, blue.
     pub(super) pixels: Vec<u8>,
-    /// The first EXIF segment, and the first of XMP.
-    pub(super) metadata: Metadata<'a>,
+    /// What the EXIF segments hold, one behind the other.
+    pub(super) exif: Vec<u8>,
+    /// The last segment of XMP.
+    pub(super) xmp: Option<&'a [u8]>,
     /// Whether the file has an end marker.
     pub(super) ended: bool,
+    /// Whether the last scans are missing, or parts between restart markers.
+    pub(super) incomplete: bool,
 }
 
 /// More scans than any encoder writes; each costs a pass over all blocks, so hostile files have a limit.
@@ -36,19 +44,22 @@ pub(super) fn read<'a>(bytes: &'a [u8], opts: &DecodeOptions) -> Result<Found<'a
         bytes,
         opts,
         frame: None,
-        tables: Tables::standard()?,
+        tables: Tables::default(),
         interval: 0,
         scans: 0,
-        metadata: Metadata::default(),
+        exif: Vec::new(),
+        xmp: None,
         jfif: false,
         adobe: None,
         colour: Colour::Grey,
         painter: None,
+        broken: false,
     };
     let ended = walk.run()?;
     let Some(mut frame) = walk.frame else {
         return Err(Reject::corrupt("there is no picture between the start and the end marker"));
     };
+    let incomplete = walk.broken || !frame.complete();
     let pixels = match walk.painter {
         Some(painter) => painter.pixels,
         None => {
@@ -59,7 +70,7 @@ pub(super) fn read<'a>(bytes: &'a [u8], opts: &DecodeOptions) -> Result<Found<'a
         }
     };
     let (width, height) = (frame.width as u32, frame.height as u32);
-    Ok(Found { width, height, pixels, metadata: walk.metadata, ended })
+    Ok(Found { width, height, pixels, exif: walk.exif, xmp: walk.xmp, ended, incomplete })
 }
 
 /// Drops zeros at the end, which are valid codes.
@@ -78,7 +89,8 @@ struct Walk<'a, 'o> {
     /// Coded units between restart markers; 0 for none.
     interval: usize,
     scans: usize,
-    metadata: Metadata<'a>,
+    exif: Vec<u8>,
+    xmp: Option<&'a [u8]>,
     /// Whether there is a head of JFIF.
     jfif: bool,
     /// What Adobe's segment says of colours.
@@ -87,6 +99,8 @@ struct Walk<'a, 'o> {
     colour: Colour,
     /// What makes pixels on the way, if one scan has all there is to know.
     painter: Option<Painter>,
+    /// Whether a scan lacked parts between restart markers.
+    broken: bool,
 }
 
 impl<'a> Walk<'a, '_> {
@@ -97,25 +111,44 @@ impl<'a> Walk<'a, '_> {
             let marker = self.bytes[marker_at + 1];
             at = marker_at + 2;
             match marker {
-                0xd9 if self.frame.as_ref().is_none_or(Frame::complete) => return Ok(true),
-                0xd9 => return Err(Reject::truncated("the end marker comes before the last scan")),
+                0xd9 if self.frame.is_none() => at = self.next_stream(at)?,
+                0xd9 => return self.end().map(|()| true),
                 // Without a body, and without meaning between segments.
-                0x01 | 0xd0..=0xd8 => {}
-                _ => {
+                0xd0..=0xd7 => {}
+                // Likewise, but Pillow does not know it in a header.
+                0x01 if self.scans > 0 => {}
+                0xc0..=0xcf | 0xda..=0xdd | 0xe0..=0xef | 0xf7 | 0xfe => {
                     let Some(body) = segment(self.bytes, at)? else { break };
                     at += 2 + body.len();
                     at = self.segment(marker, body, at)?;
                 }
+                _ => return Err(Reject::corrupt(format!("marker ff{marker:02x} at byte {marker_at}"))),
             }
         }
+        let len = self.bytes.len();
         match &self.frame {
             Some(frame) if frame.complete() => Ok(false),
-            Some(_) => {
-                Err(Reject::truncated(format!("the file ends at byte {}, in the picture", self.bytes.len())))
-            }
-            None => {
-                Err(Reject::truncated(format!("the file ends at byte {}, in its header", self.bytes.len())))
-            }
+            Some(_) => Err(Reject::truncated(format!("the file ends at byte {len}, in the picture"))),
+            None => Err(Reject::truncated(format!("the file ends at byte {len}, in its header"))),
+        }
+    }
+
+    /// Behind the end of a stream of tables alone, byte `at`: the picture's own stream begins, in which they hold.
+    fn next_stream(&mut self, at: usize) -> Result<usize, Reject> {
+        if !self.bytes[at..].starts_with(b"\xff\xd8") {
+            return Err(Reject::corrupt("there is no picture between the start and the end marker"));
+        }
+        (self.interval, self.jfif, self.adobe) = (0, false, None);
+        Ok(at + 2)
+    }
+
+    /// Whether all is there that must be where the end marker is: each component. Its detail may be missing.
+    fn end(&self) -> Result<(), Reject> {
+        match self.frame.as_ref().and_then(Frame::missing) {
+            Some(component) => Err(Reject::truncated(format!(
+                "the end marker comes before the first scan of component {component}"
+            ))),
+            None => Ok(()),
         }
     }
 
@@ -127,19 +160,27 @@ impl<'a> Walk<'a, '_> {
             }
             0xc0..=0xc2 => self.frame = Some(Frame::read(marker == 0xc2, body, self.opts)?),
             0xc4 => self.tables.read_huffman(body)?,
-            0xc3 | 0xc5..=0xc7 | 0xc9..=0xcf | 0xf7 => return Err(not_read(marker)),
+            // Of arithmetic coding: of no consequence here.
+            0xcc => {}
+            0xc3 | 0xc5..=0xcf | 0xf7 => return Err(not_read(marker)),
             0xda => return self.scan(body, at),
             0xdd => match body {
                 [a, b] => self.interval = usize::from(u16::from_be_bytes([*a, *b])),
                 _ => return Err(Reject::corrupt("the restart interval has a wrong length")),
             },
             0xdb => self.tables.read_factors(body)?,
+            // Pillow looks into these where they are in the header, and for more bytes than these have.
+            0xe0 if self.scans == 0 && body.starts_with(b"JFIF") && body.len() < 7 => {
+                return Err(short(marker));
+            }
+            0xee if self.scans == 0 && body.starts_with(b"Adobe") && body.len() < 7 => {
+                return Err(short(marker));
+            }
             0xe0 => self.jfif |= body.len() >= 14 && body.starts_with(b"JFIF\0"),
             0xee if body.starts_with(b"Adobe") => self.adobe = body.get(11).copied().or(self.adobe),
-            0xe1 => {
-                let Metadata { exif, xmp } = &mut self.metadata;
-                *exif = exif.or(body.strip_prefix(EXIF_HEAD));
-                *xmp = xmp.or(body.strip_prefix(XMP_HEAD));
+            0xe1 if self.scans == 0 => {
+                self.exif.extend(body.strip_prefix(EXIF_HEAD).unwrap_or_default());
+                self.xmp = body.strip_prefix(XMP_HEAD).or(self.xmp);
             }
             _ => {}
         }
@@ -150,6 +191,9 @@ impl<'a> Walk<'a, '_> {
         let Some(frame) = &mut self.frame else {
             return Err(Reject::corrupt("a scan comes before the frame header"));
         };
+        if self.painter.is_some() {
+            return Err(Reject::corrupt("a scan follows the one that had everything"));
+        }
         self.scans += 1;
         let pixels = (frame.width * frame.height * self.scans) as u64;
         if self.scans > MAX_SCANS
@@ -168,6 +212,9 @@ impl<'a> Walk<'a, '_> {
         }
         let mut painter = None;
         if self.scans == 1 {
+            if !frame.progressive {
+                self.tables.fill_up()?;
+            }
             let one = !frame.progressive && header.parts.len() == frame.components.len();
             frame.allocate(!one);
             self.colour = Colour::of(&frame.components, self.jfif, self.adobe);
@@ -175,12 +222,13 @@ impl<'a> Walk<'a, '_> {
                 painter = Some(self.painter.insert(Painter::new(frame, self.colour)));
             }
         }
-        let end = read_scan(self.bytes, at, &header, frame, &self.tables, self.interval, painter)
-            .map_err(|broken| broken_off(self.bytes, &broken, frame.height))?;
+        let coding = Coding::new(frame.progressive, &header, &self.tables)?;
+        let done = read_scan(self.bytes, at, &header, frame, (coding, self.interval), painter)?;
+        self.broken |= done.broken;
         for part in &header.parts {
             frame.components[part.component].sent[header.band.0..=header.band.1].fill(header.low);
         }
-        Ok(end)
+        Ok(done.end)
     }
 }
 
@@ -188,6 +236,10 @@ impl<'a> Walk<'a, '_> {
 fn segment(bytes: &[u8], at: usize) -> Result<Option<&[u8]>, Reject> {
     let Some(&[high, low]) = bytes.get(at..at + 2) else { return Ok(None) };
     let length = usize::from(u16::from_be_bytes([high, low]));
+    let skipped = matches!(bytes[at - 1], 0xdc | 0xe0..=0xef | 0xfe);
+    if length < 2 && skipped {
+        return Ok(Some(&[]));
+    }
     if length < 2 {
         return Err(Reject::corrupt(format!("the segment at byte {} says it has {length} bytes", at - 2)));
     }
@@ -205,15 +257,7 @@ fn not_read(marker: u8) -> Reject {
     Reject::unsupported(format!("{kind} JPEG (marker ff{marker:02x}) is not read: convert it to usual JPEG"))
 }
 
-/// Says why a scan could not be read to its end.
-fn broken_off(bytes: &[u8], broken: &Broken, height: usize) -> Reject {
-    let place = format!("row {} of {height}, near byte {}", broken.row, broken.at);
-    let next = next_marker(bytes, broken.at).map(|at| bytes[at + 1]);
-    match (broken.stop, next) {
-        (Stop::NoData, None | Some(0xd9)) => Reject::truncated(format!("the picture ends at {place}")),
-        (Stop::NoData, Some(marker)) => {
-            Reject::corrupt(format!("marker ff{marker:02x} inside the picture, at {place}"))
-        }
-        (Stop::BadCode, _) => Reject::corrupt(format!("impossible code at {place}")),
-    }
+/// Names a segment that is too short.
+fn short(marker: u8) -> Reject {
+    Reject::corrupt(format!("the segment of marker ff{marker:02x} is too short for what it says it is"))
 }

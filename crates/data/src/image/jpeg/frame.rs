@@ -1,6 +1,7 @@
 //! The frame of a JPEG file: its size, its colour components, and how far each has been sent.
 
 use super::idct::{Block, transform};
+use super::smooth::Smoothing;
 use crate::image::{DecodeOptions, Reject, check_size};
 
 /// A colour component of the frame.
@@ -30,7 +31,10 @@ pub(super) struct Component {
     pub(super) sent: [u8; 64],
 }
 
-const UNSENT: u8 = u8::MAX;
+/// In [`Component::sent`]: not at all.
+pub(super) const UNSENT: u8 = u8::MAX;
+/// libjpeg's limit of width and height, and so Pillow's.
+const MAX_SIDE: u16 = 65_500;
 
 impl Component {
     /// Makes room for blocks and samples, in `across x down` coded units.
@@ -52,6 +56,16 @@ impl Component {
         for (blocks, samples) in self.blocks.chunks_exact_mut(self.stride).zip(samples).take(count) {
             transform(blocks, factors, samples);
             blocks.fill([0; 64]);
+        }
+    }
+
+    /// Computes the samples after the last scan, block row by block row, as `smoothing` has their blocks.
+    fn transform_smoothed(&mut self, smoothing: &Smoothing) {
+        let Some(factors) = &self.factors else { return };
+        let mut blocks = vec![[0; 64]; self.stride];
+        for (row, samples) in self.samples.chunks_exact_mut(64 * self.stride).enumerate() {
+            smoothing.fill(&mut blocks, &self.blocks, row);
+            transform(&blocks, factors, samples);
         }
     }
 
@@ -81,6 +95,11 @@ impl Frame {
         };
         let (width, height) = (u16::from_be_bytes([*w1, *w0]), u16::from_be_bytes([*h1, *h0]));
         check_size(width.into(), height.into(), opts)?;
+        if width.max(height) > MAX_SIDE {
+            let detail =
+                format!("JPEG of {width} x {height} is not read: libjpeg's limit is {MAX_SIDE} a side");
+            return Err(Reject::unsupported(detail));
+        }
         if *precision != 8 || !matches!(count, 1 | 3 | 4) {
             let detail = format!("{precision}-bit JPEG with {count} channels is not read: convert it");
             return Err(Reject::unsupported(detail));
@@ -113,8 +132,13 @@ impl Frame {
 
     /// Computes the samples after the last scan, if the file is progressive: only then are they all known.
     pub(super) fn finish(&mut self) {
+        let smoothed = self.progressive && Smoothing::helps(&self.components);
+        let down = self.units().1;
         for c in self.components.iter_mut().filter(|_| self.progressive) {
-            c.transform(0, usize::MAX);
+            match Smoothing::of(c, down).filter(|_| smoothed) {
+                Some(smoothing) => c.transform_smoothed(&smoothing),
+                None => c.transform(0, usize::MAX),
+            }
             (c.blocks, c.coded) = (Vec::new(), Vec::new());
         }
     }
@@ -124,8 +148,13 @@ impl Frame {
         (self.width.div_ceil(8 * self.h_max), self.height.div_ceil(8 * self.v_max))
     }
 
+    /// The first component that no scan has begun with.
+    pub(super) fn missing(&self) -> Option<usize> {
+        self.components.iter().position(|c| c.sent[0] == UNSENT)
+    }
+
     /// Whether every coefficient of every component has been sent to its last bit. The format lets a
-    /// progressive file leave out detail; no encoder does, but a cut file with a new end marker looks so.
+    /// progressive file leave out detail.
     pub(super) fn complete(&self) -> bool {
         self.components.iter().all(|c| c.sent.iter().all(|low| *low == 0))
     }

@@ -1,6 +1,8 @@
 //! Huffman tables of a JPEG file (ITU-T T.81, annex C), and the values that stand behind the codes.
+//!
+//! Bits that are no code of a table stand for symbol 0, and take one bit more than the longest code: so libjpeg goes on.
 
-use super::bits::{Bits, Stop};
+use super::bits::Bits;
 
 /// Codes up to this length are found by one look-up.
 const FAST: u32 = 10;
@@ -43,7 +45,8 @@ impl Table {
         for length in 1..=16u32 {
             let count = u32::from(counts[length as usize - 1]);
             table.shift[length as usize] = index as i32 - code as i32;
-            if code + count > 1 << length {
+            // The code of ones alone is not to be used.
+            if count > 0 && code + count >= 1 << length {
                 return None;
             }
             for symbol in symbols.get(index..index + count as usize)? {
@@ -63,52 +66,51 @@ impl Table {
 
     /// Reads one symbol and the value behind it, whose size in bits is the symbol's low half.
     #[inline(always)]
-    pub(super) fn value(&self, bits: &mut Bits<'_>) -> Result<(u8, i32), Stop> {
+    pub(super) fn value(&self, bits: &mut Bits<'_>) -> (u8, i32) {
         let next = bits.peek32();
         let hit = u32::from(self.fast[(next >> (32 - FAST)) as usize]);
         if hit != 0 {
             // At most 10 bits of code and 15 of value: they are in the window if the file has them.
             let (length, size) = (hit >> 8, hit & 15);
-            bits.take(length + size)?;
+            bits.take(length + size);
             let value = (u64::from(next << length) >> (32 - size)) as u32;
-            return Ok((hit as u8, extended(value, size)));
+            return (hit as u8, extended(value, size));
         }
-        let (rest, symbol, value) = self.long_value(next >> 16, *bits)?;
+        let (rest, symbol, value) = self.long_value(next >> 16, *bits);
         *bits = rest;
-        Ok((symbol, value))
+        (symbol, value)
     }
 
     #[cold]
-    fn long_value<'a>(&self, next: u32, mut bits: Bits<'a>) -> Result<(Bits<'a>, u8, i32), Stop> {
-        let symbol = self.long_symbol(next, &mut bits)?;
+    fn long_value<'a>(&self, next: u32, mut bits: Bits<'a>) -> (Bits<'a>, u8, i32) {
+        let symbol = self.long_symbol(next, &mut bits);
         let size = u32::from(symbol & 15);
-        let value = bits.read(size)?;
-        Ok((bits, symbol, extended(value, size)))
+        let value = bits.read(size);
+        (bits, symbol, extended(value, size))
     }
 
     /// Reads one symbol.
     #[inline]
-    pub(super) fn symbol(&self, bits: &mut Bits<'_>) -> Result<u8, Stop> {
+    pub(super) fn symbol(&self, bits: &mut Bits<'_>) -> u8 {
         let next = bits.peek32();
         let hit = self.fast[(next >> (32 - FAST)) as usize];
         if hit != 0 {
-            bits.take(u32::from(hit >> 8))?;
-            return Ok(hit as u8);
+            bits.take(u32::from(hit >> 8));
+            return hit as u8;
         }
         self.long_symbol(next >> 16, bits)
     }
 
-    fn long_symbol(&self, next: u32, bits: &mut Bits<'_>) -> Result<u8, Stop> {
+    fn long_symbol(&self, next: u32, bits: &mut Bits<'_>) -> u8 {
         for length in FAST + 1..=16 {
             if next < self.limit[length as usize] {
-                bits.take(length)?;
+                bits.take(length);
                 let place = (next >> (16 - length)) as i32 + self.shift[length as usize];
-                return self.symbols.get(place as usize).copied().ok_or(Stop::BadCode);
+                return self.symbols.get(place as usize).copied().unwrap_or(0);
             }
         }
-        // A file cut here shows zeros or a part of a code: that is an end, not a bad code.
-        bits.take(16)?;
-        Err(Stop::BadCode)
+        bits.take(17);
+        0
     }
 }
 
@@ -137,7 +139,7 @@ mod tests {
         let mut bits = Bits::new(&data, 0);
         let table = table();
         for wanted in [5, 6, 7, 8, 9] {
-            assert_eq!(table.symbol(&mut bits), Ok(wanted));
+            assert_eq!(table.symbol(&mut bits), wanted);
         }
     }
 
@@ -150,9 +152,11 @@ mod tests {
         // 0 00 | 0 01 | 10 | 0 10 | 0 11 | 110 | padding
         let mut bits = Bits::new(&[0b0000_0110, 0b0100_1111, 0b0000_0000], 0);
         let wanted = [(0x22, -3), (0x22, -2), (0, 0), (0x22, 2), (0x22, 3), (0xf0, 0)];
-        assert_eq!(wanted.map(|_| table.value(&mut bits).unwrap()), wanted);
-        bits.read(7).unwrap();
-        assert_eq!(table.value(&mut bits), Err(Stop::NoData));
+        assert_eq!(wanted.map(|_| table.value(&mut bits)), wanted);
+        bits.read(7);
+        assert!(!bits.ran_dry());
+        table.value(&mut bits);
+        assert!(bits.ran_dry());
     }
 
     #[test]
@@ -162,22 +166,21 @@ mod tests {
         (counts[0], counts[1], counts[2], counts[11]) = (1, 1, 1, 1);
         let table = Table::new(Class::Ac, &counts, &[1, 2, 3, 8]).unwrap();
         let mut bits = Bits::new(&[0b1110_0000, 0b0000_0000, 0b0101_0000], 0);
-        assert_eq!(table.value(&mut bits), Ok((8, 5 - 255)));
+        assert_eq!(table.value(&mut bits), (8, 5 - 255));
     }
 
     #[test]
-    fn bad_codes_and_impossible_tables_are_found() {
-        let mut bits = Bits::new(&[0xfe, 0xfe, 0xfe], 0);
-        assert_eq!(table().symbol(&mut bits), Err(Stop::BadCode));
-        let mut bits = Bits::new(&[0xfe], 0);
-        assert_eq!(table().symbol(&mut bits), Err(Stop::NoData));
-        let mut counts = [0u8; 16];
-        counts[0] = 3;
-        assert!(Table::new(Class::Ac, &counts, &[1, 2, 3]).is_none());
-        counts[0] = 1;
-        assert!(
-            Table::new(Class::Ac, &counts, &[16]).is_some()
-                && Table::new(Class::Dc, &counts, &[16]).is_none()
-        );
+    fn bad_codes_stand_for_zero_and_impossible_tables_are_found() {
+        let mut bits = Bits::new(&[0xff, 0x00, 0xfe, 0b0100_0000], 0);
+        assert_eq!(table().symbol(&mut bits), 0);
+        assert_eq!((bits.read(1), bits.ran_dry()), (1, false), "17 bits were taken");
+        let table = |count: u8, class, symbol| {
+            let mut counts = [0u8; 16];
+            counts[0] = count;
+            Table::new(class, &counts, &[symbol; 3])
+        };
+        assert!(table(1, Class::Ac, 16).is_some() && table(1, Class::Dc, 16).is_none());
+        assert!(table(2, Class::Ac, 1).is_none(), "a code of ones alone");
+        assert!(table(3, Class::Ac, 1).is_none(), "more codes than there are");
     }
 }

@@ -6,6 +6,7 @@
 //! numbers, the same interpolation of colour, the same conversion.
 
 mod bits;
+mod coding;
 mod colour;
 mod file;
 mod frame;
@@ -14,16 +15,19 @@ mod huffman;
 mod idct;
 mod paint;
 mod progressive;
+mod restart;
 mod scan;
+mod smooth;
 mod tables;
 mod upsample;
 mod zigzag;
 
-use super::{DecodeOptions, Reject, Rgb, Warnings, upright};
+use super::{DecodeOptions, Metadata, Reject, Rgb, Warnings, upright};
 
 /// Decodes a JPEG file. `bytes` begins with the JPEG signature.
 pub(super) fn decode(bytes: &[u8], opts: &DecodeOptions) -> Result<Rgb, Reject> {
-    let file::Found { width, height, pixels, metadata, ended } = file::read(bytes, opts)?;
-    let warnings = Warnings { no_end_marker: !ended, animated: false };
+    let file::Found { width, height, pixels, exif, xmp, ended, incomplete } = file::read(bytes, opts)?;
+    let warnings = Warnings { no_end_marker: !ended, animated: false, incomplete };
+    let metadata = Metadata { exif: Some(&exif), xmp };
     upright(Rgb { width, height, pixels, warnings }, metadata, opts)
 }

@@ -1,62 +1,59 @@
 //! One scan of a JPEG file, read block by block. Of a sequential file the samples are computed on the way.
 
-use super::bits::{Bits, Stop};
+use super::bits::Bits;
+use super::coding::Coding;
 use super::frame::{Component, Frame};
-use super::header::{Header, Part};
-use super::huffman::Table;
-use super::idct::Block;
+use super::header::Header;
 use super::paint::Painter;
-use super::progressive::{Known, Progress};
-use super::tables::Tables;
-use super::zigzag::PLACE;
-
-/// Where a scan broke off.
-pub(super) struct Broken {
-    /// What was met.
-    pub(super) stop: Stop,
-    /// Row of pixels that was not reached whole.
-    pub(super) row: usize,
-    /// The byte near which it happened.
-    pub(super) at: usize,
-}
+use super::restart::{Ahead, next_marker, resync};
+use crate::image::Reject;
 
 /// A scan that is being read.
 struct Scan<'a> {
+    data: &'a [u8],
     bits: Bits<'a>,
     header: &'a Header,
-    tables: &'a Tables,
-    progress: Progress,
+    coding: Coding<'a>,
+    /// Coded units between restart markers; 0 for none.
+    interval: usize,
     /// Whether a unit is one block: the scan has one component only.
     single: bool,
+    /// Whether the scan adds detail to what others have sent.
+    detail: bool,
+    /// Whether the rest of the restart interval is missing.
+    dry: bool,
+    /// Whether that has happened.
+    broken: bool,
 }
 
-/// Reads a scan's blocks from byte `at` on. Returns the byte where it ended. `painter`, if there is one, makes pixels
-/// of them.
+/// A scan that was read.
+pub(super) struct Done {
+    /// The byte where it ended.
+    pub(super) end: usize,
+    /// Whether parts of restart intervals were missing.
+    pub(super) broken: bool,
+}
+
+/// Reads a scan's blocks from byte `at` on. `painter`, if there is one, makes pixels of them.
+///
+/// Damage is passed over as libjpeg does it: a bad code is a zero, and what is missing before a restart marker, or of
+/// detail, stays zero. Else a scan whose rest is missing is refused.
 pub(super) fn read_scan(
     data: &[u8],
     at: usize,
     header: &Header,
     frame: &mut Frame,
-    tables: &Tables,
-    restart_interval: usize,
+    (coding, interval): (Coding<'_>, usize),
     mut painter: Option<&mut Painter>,
-) -> Result<usize, Broken> {
+) -> Result<Done, Reject> {
     let grid = Grid::new(header, frame);
-    let single = header.parts.len() == 1;
-    let mut scan = Scan { bits: Bits::new(data, at), header, tables, progress: Progress::default(), single };
+    let (bits, single) = (Bits::new(data, at), header.parts.len() == 1);
+    let detail = header.band.0 > 0 || header.high > 0;
+    let mut scan = Scan { data, bits, header, coding, interval, single, detail, dry: false, broken: false };
     for y in 0..grid.down {
         for x in 0..grid.across {
-            let unit = y * grid.across + x;
-            let result = if unit > 0 && restart_interval > 0 && unit.is_multiple_of(restart_interval) {
-                scan.progress = Progress::default();
-                restart(&mut scan.bits, data, (unit / restart_interval - 1) % 8)
-            } else {
-                Ok(())
-            };
-            if let Err(stop) = result.and_then(|()| scan.unit(frame, x, y)) {
-                let row = (y * grid.rows).min(frame.height);
-                return Err(Broken { stop, row, at: scan.bits.position() });
-            }
+            scan.unit_at(frame, &grid, x, y)
+                .map_err(|next| missing(next, scan.bits.position(), y * grid.rows, frame.height))?;
         }
         if !frame.progressive {
             for part in &header.parts {
@@ -71,7 +68,7 @@ pub(super) fn read_scan(
             painter.paint(&frame.components, until);
         }
     }
-    Ok(scan.bits.position())
+    Ok(Done { end: scan.bits.position(), broken: scan.broken })
 }
 
 /// The grid of coded units of a scan (T.81, A.2): blocks if one component is in it, else groups of blocks.
@@ -95,11 +92,26 @@ impl Grid {
 }
 
 impl Scan<'_> {
-    /// Reads the unit at column `x`, row `y` of the grid.
+    /// Reads the unit at column `x`, row `y` of the grid. The error is the marker where the rest of the scan should
+    /// be, if there is one.
     #[inline]
-    fn unit(&mut self, frame: &mut Frame, x: usize, y: usize) -> Result<(), Stop> {
-        let header = self.header;
-        for (index, part) in header.parts.iter().enumerate() {
+    fn unit_at(&mut self, frame: &mut Frame, grid: &Grid, x: usize, y: usize) -> Result<(), Option<u8>> {
+        let unit = y * grid.across + x;
+        if unit > 0 && self.interval > 0 && unit.is_multiple_of(self.interval) {
+            self.restart((unit / self.interval - 1) % 8)?;
+        }
+        if !self.dry {
+            self.unit(frame, x, y);
+            if self.bits.ran_dry() {
+                self.run_dry(unit, grid.across * grid.down)?;
+            }
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn unit(&mut self, frame: &mut Frame, x: usize, y: usize) {
+        for (index, part) in self.header.parts.iter().enumerate() {
             let component = &mut frame.components[part.component];
             let (h, v) = if self.single { (1, 1) } else { (component.h, component.v) };
             // Of a sequential file only the row of units at hand is kept.
@@ -107,77 +119,58 @@ impl Scan<'_> {
             for j in 0..v {
                 let first = (row + j) * component.stride + x * h;
                 for block in first..first + h {
-                    self.block(component, index, part, block)?;
+                    self.coding.block(&mut self.bits, index, component, block);
                 }
             }
         }
-        Ok(())
     }
 
-    #[inline]
-    fn block(&mut self, c: &mut Component, index: usize, part: &Part, at: usize) -> Result<(), Stop> {
-        let (dc, ac) = (self.tables.dc[part.dc].as_ref(), self.tables.ac[part.ac].as_ref());
-        let block = c.blocks.get_mut(at).ok_or(Stop::BadCode)?;
-        match c.coded.get_mut(at) {
-            Some(coded) => {
-                let known = Known { block, coded };
-                self.progress.block(&mut self.bits, self.header, (dc, ac), index, known)
+    /// Goes on behind the restart marker with number `wanted`.
+    fn restart(&mut self, wanted: usize) -> Result<(), Option<u8>> {
+        self.coding.restart();
+        match resync(self.data, self.bits.position(), wanted) {
+            Ahead::Data(at) => {
+                self.bits = Bits::new(self.data, at);
+                self.dry = false;
+                Ok(())
             }
-            None => {
-                let (dc, ac) = (dc.ok_or(Stop::BadCode)?, ac.ok_or(Stop::BadCode)?);
-                sequential_block(&mut self.bits, dc, ac, &mut self.progress.level[index], block)
+            Ahead::Marker(at) => {
+                self.bits = Bits::new(self.data, at);
+                match self.data[at + 1] {
+                    0xd0..=0xd7 => Ok(()),
+                    other => self.without_rest(Some(other)),
+                }
             }
+            Ahead::Nothing => Err(None),
         }
+    }
+
+    /// Decides what becomes of a scan of whose restart interval the rest is missing, from `unit` on, of `units`.
+    #[cold]
+    fn run_dry(&mut self, unit: usize, units: usize) -> Result<(), Option<u8>> {
+        (self.dry, self.broken) = (true, true);
+        let next = next_marker(self.data, self.bits.position()).map(|at| self.data[at + 1]);
+        match next {
+            Some(0xd0..=0xd7) if self.interval > 0 => Ok(()),
+            // What is no marker may stand before the next restart, if there is one to come.
+            Some(0x01..0xc0) if self.interval > 0 && (unit / self.interval + 1) * self.interval < units => {
+                Ok(())
+            }
+            _ => self.without_rest(next),
+        }
+    }
+
+    /// What becomes of a scan whose rest is missing: with detail alone, and if the file goes on, it is left at that.
+    fn without_rest(&self, next: Option<u8>) -> Result<(), Option<u8>> {
+        if self.detail && next.is_some_and(|marker| marker != 0xd9) { Ok(()) } else { Err(next) }
     }
 }
 
-/// Reads a block of a sequential scan (T.81, F.2.2). `level` is the first coefficient of the block before.
-#[inline]
-fn sequential_block(
-    at: &mut Bits<'_>,
-    dc: &Table,
-    ac: &Table,
-    level: &mut i32,
-    block: &mut Block,
-) -> Result<(), Stop> {
-    let mut bits = *at;
-    let (_, difference) = dc.value(&mut bits)?;
-    *level = level.wrapping_add(difference);
-    block[0] = *level as i16;
-    let mut k = 1;
-    while k < 64 {
-        let (symbol, value) = ac.value(&mut bits)?;
-        let run = usize::from(symbol >> 4);
-        if symbol & 15 == 0 {
-            if run < 15 {
-                break;
-            }
-            k += 16;
-            continue;
-        }
-        k += run;
-        block[*PLACE.get(k).ok_or(Stop::BadCode)? & 63] = value as i16;
-        k += 1;
+/// Says that the rest of a scan is missing, and what is `next` instead.
+fn missing(next: Option<u8>, at: usize, row: usize, height: usize) -> Reject {
+    let place = format!("row {} of {height}, near byte {at}", row.min(height));
+    match next {
+        None | Some(0xd9) => Reject::truncated(format!("the picture ends at {place}")),
+        Some(marker) => Reject::corrupt(format!("marker ff{marker:02x} inside the picture, at {place}")),
     }
-    *at = bits;
-    Ok(())
-}
-
-/// Finds the restart marker with number `wanted`, and goes on behind it.
-fn restart(bits: &mut Bits<'_>, data: &[u8], wanted: usize) -> Result<(), Stop> {
-    let at = next_marker(data, bits.position()).ok_or(Stop::NoData)?;
-    match data[at + 1] {
-        marker if usize::from(marker) == 0xd0 + wanted => {
-            bits.restart(at + 2);
-            Ok(())
-        }
-        0xd0..=0xd7 => Err(Stop::BadCode),
-        _ => Err(Stop::NoData),
-    }
-}
-
-/// Position of the next `ff xx` that is a marker, from byte `at` on.
-pub(super) fn next_marker(data: &[u8], at: usize) -> Option<usize> {
-    let rest = data.get(at..)?;
-    rest.windows(2).position(|w| w[0] == 0xff && w[1] != 0 && w[1] != 0xff).map(|i| at + i)
 }

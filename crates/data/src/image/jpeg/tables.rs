@@ -9,22 +9,47 @@ use crate::image::Reject;
 #[derive(Default)]
 pub(super) struct Tables {
     /// Huffman tables of first coefficients.
-    pub(super) dc: [Option<Table>; 4],
+    dc: [Slot; 4],
     /// Huffman tables of the others.
-    pub(super) ac: [Option<Table>; 4],
+    ac: [Slot; 4],
     /// Factors of the quantisation.
     pub(super) factors: [Option<Block>; 4],
+}
+
+/// Place of a Huffman table. One that cannot be does no harm until a scan uses it.
+#[derive(Default)]
+enum Slot {
+    #[default]
+    Missing,
+    Impossible,
+    Holds(Table),
 }
 
 /// The tables that frames of motion JPEG leave out, as a segment: luma and chroma by ITU-T T.81, annex K.3.
 const STANDARD_HUFFMAN: &[u8; 416] = include_bytes!("standard_huffman.bin");
 
 impl Tables {
-    /// What is in force until a file says otherwise: the standard's own Huffman tables, as libjpeg has it.
-    pub(super) fn standard() -> Result<Self, Reject> {
-        let mut tables = Self::default();
-        tables.read_huffman(STANDARD_HUFFMAN)?;
-        Ok(tables)
+    /// Fills places without a Huffman table with the standard's own, as libjpeg does for sequential files.
+    pub(super) fn fill_up(&mut self) -> Result<(), Reject> {
+        let mut standard = Self::default();
+        standard.read_huffman(STANDARD_HUFFMAN)?;
+        let places = self.dc.iter_mut().chain(&mut self.ac);
+        for (place, standard) in places.zip(standard.dc.into_iter().chain(standard.ac)) {
+            if matches!(place, Slot::Missing) {
+                *place = standard;
+            }
+        }
+        Ok(())
+    }
+
+    /// Table `index` of first coefficients.
+    pub(super) fn dc(&self, index: usize) -> Result<&Table, Reject> {
+        in_slot(&self.dc, index)
+    }
+
+    /// Table `index` of the other coefficients.
+    pub(super) fn ac(&self, index: usize) -> Result<&Table, Reject> {
+        in_slot(&self.ac, index)
     }
 
     /// Reads a segment of Huffman tables (T.81, B.2.4.2).
@@ -32,15 +57,15 @@ impl Tables {
         let bad = || Reject::corrupt("a Huffman table is damaged");
         while let Some((class, rest)) = body.split_first() {
             let (counts, rest) = rest.split_first_chunk::<16>().ok_or_else(bad)?;
-            let total = counts.iter().map(|c| usize::from(*c)).sum();
-            let symbols = rest.get(..total).ok_or_else(bad)?;
+            let total: usize = counts.iter().map(|c| usize::from(*c)).sum();
+            let symbols = rest.get(..total).filter(|_| total <= 256).ok_or_else(bad)?;
             let (tables, class_of) = match class >> 4 {
                 0 => (&mut self.dc, Class::Dc),
                 1 => (&mut self.ac, Class::Ac),
                 _ => return Err(bad()),
             };
             *tables.get_mut(usize::from(class & 15)).ok_or_else(bad)? =
-                Some(Table::new(class_of, counts, symbols).ok_or_else(bad)?);
+                Table::new(class_of, counts, symbols).map_or(Slot::Impossible, Slot::Holds);
             body = &rest[total..];
         }
         Ok(())
@@ -50,11 +75,7 @@ impl Tables {
     pub(super) fn read_factors(&mut self, mut body: &[u8]) -> Result<(), Reject> {
         let bad = || Reject::corrupt("a quantisation table is damaged");
         while let Some((head, rest)) = body.split_first() {
-            let width = match head >> 4 {
-                0 => 1,
-                1 => 2,
-                _ => return Err(bad()),
-            };
+            let width = if head >> 4 == 0 { 1 } else { 2 };
             let (numbers, rest) = rest.split_at_checked(64 * width).ok_or_else(bad)?;
             let mut factors: Block = [0; 64];
             for (number, place) in numbers.chunks_exact(width).zip(PLACE) {
@@ -64,5 +85,13 @@ impl Tables {
             body = rest;
         }
         Ok(())
+    }
+}
+
+fn in_slot(slots: &[Slot; 4], index: usize) -> Result<&Table, Reject> {
+    match slots.get(index) {
+        Some(Slot::Holds(table)) => Ok(table),
+        Some(Slot::Impossible) => Err(Reject::corrupt(format!("Huffman table {index} cannot be"))),
+        Some(Slot::Missing) | None => Err(Reject::corrupt(format!("Huffman table {index} is missing"))),
     }
 }

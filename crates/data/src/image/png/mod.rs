@@ -51,7 +51,7 @@ pub(super) fn decode(bytes: &[u8], opts: &DecodeOptions) -> Result<Rgb, Reject> 
         },
     };
     let animated = chunks.animation && chunks.frames + usize::from(!chunks.default_is_frame) > 1;
-    let warnings = Warnings { no_end_marker: !chunks.ended, animated };
+    let warnings = Warnings { no_end_marker: !chunks.ended, animated, ..Warnings::default() };
     let picture = Rgb { width, height, pixels, warnings };
     let profile = if chunks.exif.is_none() && opts.exif { chunks.texts.exif() } else { None };
     let xmp = if opts.exif { chunks.texts.xmp() } else { None };

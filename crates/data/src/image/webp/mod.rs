@@ -32,7 +32,7 @@ pub(super) fn decode(bytes: &[u8], opts: &DecodeOptions) -> Result<Rgb, Reject> 
     } else {
         on_canvas(found.canvas, frame, &pixels, opts.alpha)
     };
-    let warnings = Warnings { no_end_marker: false, animated: found.frames > 1 };
+    let warnings = Warnings { animated: found.frames > 1, ..Warnings::default() };
     upright(Rgb { width, height, pixels, warnings }, found.metadata, opts)
 }
 

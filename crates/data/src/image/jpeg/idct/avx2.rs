@@ -75,6 +75,11 @@ impl Lanes for Avx2 {
     }
 
     #[inline(always)]
+    fn wrapped(self) -> Self {
+        self.with(self.0.avx2._mm256_srai_epi32::<16>(self.up::<16>().1))
+    }
+
+    #[inline(always)]
     fn narrow(self) -> Self {
         let avx2 = self.0.avx2;
         let (least, most) = (cast([i32::from(i16::MIN); 8]), cast([i32::from(i16::MAX); 8]));

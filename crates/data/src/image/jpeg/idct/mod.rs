@@ -1,8 +1,8 @@
 //! Coefficients to samples: the inverse cosine transform of 8 x 8 blocks, in whole numbers, as Loeffler, Ligtenberg
 //! and Moschytz have it (1989), with the rounding of libjpeg's accurate one.
 //!
-//! Invariant: for whatever coefficients, the samples are those of libjpeg-turbo's vector code; the two kinds of
-//! [`Lanes`] agree to the bit; nothing overflows with a panic.
+//! Invariant: for whatever coefficients and factors, the samples are those of libjpeg-turbo's vector code, which
+//! has 16 bits at some places; the two kinds of [`Lanes`] agree to the bit; nothing overflows with a panic.
 
 #[cfg(target_arch = "x86_64")]
 mod avx2;
@@ -18,7 +18,7 @@ trait Lanes: Copy + Add<Output = Self> + Sub<Output = Self> {
     /// What the machine must have for it.
     type Token: Copy;
 
-    /// Coefficients times their factors, of 16 bits as libjpeg-turbo has it: whole files need no more.
+    /// Coefficients times their factors, of 16 bits as libjpeg-turbo has it.
     fn load(token: Self::Token, coefficients: &[i16; 8], factors: &[i16; 8]) -> Self;
     /// Each times `factor`.
     fn times(self, factor: i32) -> Self;
@@ -26,6 +26,8 @@ trait Lanes: Copy + Add<Output = Self> + Sub<Output = Self> {
     fn up<const N: i32>(self) -> Self;
     /// Each divided by `2^N` and rounded.
     fn down<const N: i32>(self) -> Self;
+    /// The low 16 bits of each, as a number.
+    fn wrapped(self) -> Self;
     /// Each brought to the nearest number of 16 bits.
     fn narrow(self) -> Self;
     /// Rows become columns.
@@ -75,10 +77,12 @@ impl Row<'_> {
 
 #[inline(always)]
 fn one<L: Lanes>(token: L::Token, block: &Block, factors: &Block) -> [[u8; 8]; 8] {
-    if block[1..].iter().fold(0, |any, c| any | c) == 0 {
+    let any = |coefficients: &[i16]| coefficients.iter().fold(0, |any, c| any | c) != 0;
+    let below = any(&block[8..]);
+    if !below && !any(&block[1..8]) {
         // Flat: most blocks of colour are.
-        let level = i32::from(block[0].wrapping_mul(factors[0]));
-        return [[(((level + 4) >> 3) + 128).clamp(0, 255) as u8; 8]; 8];
+        let level = i32::from(block[0].wrapping_mul(factors[0]) << 2);
+        return [[(((level + 16) >> 5) + 128).clamp(0, 255) as u8; 8]; 8];
     }
     let ((block, []), (factors, [])) = (block.as_chunks::<8>(), factors.as_chunks::<8>()) else {
         return [[0; 8]; 8];
@@ -86,9 +90,13 @@ fn one<L: Lanes>(token: L::Token, block: &Block, factors: &Block) -> [[u8; 8]; 8
     let load = |k: usize| L::load(token, &block[k], &factors[k]);
     let rows = [load(0), load(1), load(2), load(3), load(4), load(5), load(6), load(7)];
     // Two bits are kept behind the point between the passes.
-    let [a, b, c, d, e, f, g, h] = pass::<L, { POINT - 2 }>(rows);
-    let rows =
-        [a.narrow(), b.narrow(), c.narrow(), d.narrow(), e.narrow(), f.narrow(), g.narrow(), h.narrow()];
+    let rows = if below {
+        let [a, b, c, d, e, f, g, h] = pass::<L, { POINT - 2 }>(rows);
+        [a.narrow(), b.narrow(), c.narrow(), d.narrow(), e.narrow(), f.narrow(), g.narrow(), h.narrow()]
+    } else {
+        // All rows alike; what leaves 16 bits wraps here, and not above.
+        [rows[0].up::<2>().wrapped(); 8]
+    };
     L::samples(L::transposed(pass::<L, { POINT + 2 + 3 }>(L::transposed(rows))))
 }
 
@@ -118,17 +126,18 @@ fn even<L: Lanes>([x0, x2, x4, x6]: [L; 4]) -> [L; 4] {
     let shared = (x2 + x6).times(fixed(0.541_196_100));
     let b = shared + x2.times(fixed(0.765_366_865));
     let c = shared - x6.times(fixed(1.847_759_065));
-    let (sum, difference) = ((x0 + x4).up::<POINT>(), (x0 - x4).up::<POINT>());
+    let (sum, difference) = ((x0 + x4).wrapped().up::<POINT>(), (x0 - x4).wrapped().up::<POINT>());
     [sum + b, difference + c, difference - c, sum - b]
 }
 
 /// The part of the odd frequencies 1, 3, 5, 7 in places 0 to 3 (and with the other sign in 7 to 4).
 #[inline(always)]
 fn odd<L: Lanes>([x1, x3, x5, x7]: [L; 4]) -> [L; 4] {
-    let shared = (x1 + x5 + x3 + x7).times(fixed(1.175_875_602));
+    let (far, near) = ((x3 + x7).wrapped(), (x1 + x5).wrapped());
+    let shared = (far + near).times(fixed(1.175_875_602));
     let (a, b) = ((x1 + x7).times(-fixed(0.899_976_223)), (x3 + x5).times(-fixed(2.562_915_447)));
-    let c = shared - (x3 + x7).times(fixed(1.961_570_560));
-    let d = shared - (x1 + x5).times(fixed(0.390_180_644));
+    let c = shared - far.times(fixed(1.961_570_560));
+    let d = shared - near.times(fixed(0.390_180_644));
     [
         x1.times(fixed(1.501_321_110)) + a + d,
         x3.times(fixed(3.072_711_026)) + b + c,

@@ -70,6 +70,11 @@ impl Lanes for Plain {
     }
 
     #[inline(always)]
+    fn wrapped(self) -> Self {
+        self.each(|x| Wrapping(i32::from(x.0 as i16)))
+    }
+
+    #[inline(always)]
     fn narrow(self) -> Self {
         self.each(|x| Wrapping(x.0.clamp(i16::MIN.into(), i16::MAX.into())))
     }
