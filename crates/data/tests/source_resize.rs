@@ -90,7 +90,8 @@ fn every_kind_of_jpeg_decodes_as_in_pillow() {
     }
 }
 
-/// However a file was cut, and whatever stands in for the rest, nothing of it is fed to a model.
+/// However a file was cut, and whatever stands in for the rest, nothing of it is fed to a model; but progressive files that
+/// end behind a whole scan are whole pictures of less detail.
 #[test]
 fn every_cut_of_every_jpeg_is_found() {
     for name in JPEGS {
@@ -101,9 +102,12 @@ fn every_cut_of_every_jpeg_is_found() {
                 let file = [&bytes[..cut], tail].concat();
                 let found = decode(&file, &DecodeOptions::default());
                 // All that follows the last block is padding to a whole byte: it may be missing.
+                let detail = found.as_ref().is_ok_and(|picture| picture.warnings.incomplete)
+                    && name.contains("progressive")
+                    && tail.len() == 2;
                 let reason = found.map_or_else(|e| e.reason, |_| "accepted");
                 assert!(
-                    matches!(reason, "truncated" | "corrupt" | "not_an_image"),
+                    detail || matches!(reason, "truncated" | "corrupt" | "not_an_image"),
                     "{name} cut at {cut} of {}, tail of {}: {reason}",
                     bytes.len(),
                     tail.len()

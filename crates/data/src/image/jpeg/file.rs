@@ -63,7 +63,7 @@ pub(super) fn read<'a>(bytes: &'a [u8], opts: &DecodeOptions) -> Result<Found<'a
     let pixels = match walk.painter {
         Some(painter) => painter.pixels,
         None => {
-            frame.finish();
+            frame.finish(walk.scans);
             let mut painter = Painter::new(&frame, walk.colour);
             painter.paint(&frame.components, frame.height);
             painter.pixels
@@ -160,8 +160,8 @@ impl<'a> Walk<'a, '_> {
             }
             0xc0..=0xc2 => self.frame = Some(Frame::read(marker == 0xc2, body, self.opts)?),
             0xc4 => self.tables.read_huffman(body)?,
-            // Of arithmetic coding: of no consequence here.
-            0xcc => {}
+            0xcc if arithmetic_conditions(body) => {}
+            0xcc => return Err(Reject::corrupt("a segment of arithmetic coding is damaged")),
             0xc3 | 0xc5..=0xcf | 0xf7 => return Err(not_read(marker)),
             0xda => return self.scan(body, at),
             0xdd => match body {
@@ -209,6 +209,7 @@ impl<'a> Walk<'a, '_> {
             let c = &mut frame.components[part.component];
             let missing = || Reject::corrupt(format!("quantisation table {} is missing", c.table));
             c.factors = Some(c.factors.or(self.tables.factors[c.table]).ok_or_else(missing)?);
+            c.sent_before = if self.scans > 1 { c.sent } else { [0; 64] };
         }
         let mut painter = None;
         if self.scans == 1 {
@@ -225,6 +226,7 @@ impl<'a> Walk<'a, '_> {
         let coding = Coding::new(frame.progressive, &header, &self.tables)?;
         let done = read_scan(self.bytes, at, &header, frame, (coding, self.interval), painter)?;
         self.broken |= done.broken;
+        frame.good = done.good;
         for part in &header.parts {
             frame.components[part.component].sent[header.band.0..=header.band.1].fill(header.low);
         }
@@ -255,6 +257,15 @@ fn not_read(marker: u8) -> Reject {
         _ => "hierarchical",
     };
     Reject::unsupported(format!("{kind} JPEG (marker ff{marker:02x}) is not read: convert it to usual JPEG"))
+}
+
+/// Whether a segment of arithmetic coding, which is of no consequence here, is as it must be (T.81, B.2.4.3).
+fn arithmetic_conditions(body: &[u8]) -> bool {
+    body.len().is_multiple_of(2)
+        && body.chunks_exact(2).all(|pair| match pair[0] {
+            0..16 => pair[1] & 15 <= pair[1] >> 4,
+            place => place < 32,
+        })
 }
 
 /// Names a segment that is too short.

@@ -29,6 +29,8 @@ pub(super) struct Component {
     pub(super) height: usize,
     /// For each coefficient, the lowest bit sent so far; [`UNSENT`] before the first scan.
     pub(super) sent: [u8; 64],
+    /// The same before the component's last scan; 0 where that is the file's first one.
+    pub(super) sent_before: [u8; 64],
 }
 
 /// In [`Component::sent`]: not at all.
@@ -85,6 +87,8 @@ pub(super) struct Frame {
     pub(super) h_max: usize,
     pub(super) v_max: usize,
     pub(super) components: Vec<Component>,
+    /// If the last scan broke off: the last row of coded units that it reached.
+    pub(super) good: Option<usize>,
 }
 
 impl Frame {
@@ -115,7 +119,7 @@ impl Frame {
             return Err(Reject::unsupported(detail));
         }
         let (width, height) = (width.into(), height.into());
-        let mut frame = Frame { progressive, width, height, h_max, v_max, components };
+        let mut frame = Frame { progressive, width, height, h_max, v_max, components, good: None };
         for c in &mut frame.components {
             (c.width, c.height) = ((width * c.h).div_ceil(h_max), (height * c.v).div_ceil(v_max));
         }
@@ -130,12 +134,14 @@ impl Frame {
         }
     }
 
-    /// Computes the samples after the last scan, if the file is progressive: only then are they all known.
-    pub(super) fn finish(&mut self) {
+    /// Computes the samples after the last of `scans` scans, if the file is progressive: only then are they all known.
+    pub(super) fn finish(&mut self, scans: usize) {
         let smoothed = self.progressive && Smoothing::helps(&self.components);
+        // What a first scan that broke off left out was not sent before either.
+        let good = self.good.filter(|_| scans > 1);
         let down = self.units().1;
         for c in self.components.iter_mut().filter(|_| self.progressive) {
-            match Smoothing::of(c, down).filter(|_| smoothed) {
+            match Smoothing::of(c, down, good).filter(|_| smoothed) {
                 Some(smoothing) => c.transform_smoothed(&smoothing),
                 None => c.transform(0, usize::MAX),
             }
@@ -182,5 +188,6 @@ fn component(part: &[u8]) -> Result<Component, Reject> {
         width: 0,
         height: 0,
         sent: [UNSENT; 64],
+        sent_before: [0; 64],
     })
 }

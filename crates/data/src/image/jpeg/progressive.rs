@@ -17,9 +17,9 @@ impl Known<'_> {
     fn set(&mut self, k: usize, value: i32) {
         let value = value as i16;
         self.block[PLACE[k]] = value;
-        let bit = 1 << k.min(63);
+        let k = k.min(63);
         // Values of more than 16 bits, of damaged files, can become zero.
-        *self.coded = if value == 0 { *self.coded & !bit } else { *self.coded | bit };
+        *self.coded = *self.coded & !(1 << k) | u64::from(value != 0) << k;
     }
 
     /// Adds one more bit, worth `step`, to coefficient `k`, away from zero.
@@ -47,19 +47,21 @@ pub(super) struct Band<'a> {
 
 impl Band<'_> {
     /// Reads a block of the band's first scan (T.81, G.1.2.2).
-    pub(super) fn first(&mut self, bits: &mut Bits<'_>, known: &mut Known<'_>) {
+    #[inline]
+    pub(super) fn first(&mut self, at: &mut Bits<'_>, known: &mut Known<'_>) {
         if self.end_of_band > 0 {
             self.end_of_band -= 1;
             return;
         }
+        let mut bits = *at;
         let (mut k, last) = self.band;
         while k <= last {
-            let (symbol, value) = self.table.value(bits);
+            let (symbol, value) = self.table.value(&mut bits);
             let run = usize::from(symbol >> 4);
             if symbol & 15 == 0 {
                 if run < 15 {
                     self.end_of_band = (1 << run) - 1 + bits.read(run as u32);
-                    return;
+                    break;
                 }
                 k += 16;
                 continue;
@@ -68,14 +70,17 @@ impl Band<'_> {
             known.set(k, value << self.low);
             k += 1;
         }
+        *at = bits;
     }
 
     /// Reads a block of a refinement (T.81, G.1.2.3): one more bit of the known coefficients, and new ones between.
-    pub(super) fn refine(&mut self, bits: &mut Bits<'_>, known: &mut Known<'_>) {
+    #[inline]
+    pub(super) fn refine(&mut self, at: &mut Bits<'_>, known: &mut Known<'_>) {
+        let mut bits = *at;
         let (mut k, last) = self.band;
         let step = (1i32 << self.low) as i16;
         while self.end_of_band == 0 && k <= last {
-            let symbol = self.table.symbol(bits);
+            let symbol = self.table.symbol(&mut bits);
             let (mut zeros, size) = (u32::from(symbol >> 4), symbol & 15);
             if size == 0 && zeros < 15 {
                 self.end_of_band = (1 << zeros) + bits.read(zeros);
@@ -102,13 +107,15 @@ impl Band<'_> {
         }
         if self.end_of_band > 0 {
             if k <= last {
-                self.refine_known(bits, k, step, known);
+                self.refine_known(&mut bits, k, step, known);
             }
             self.end_of_band -= 1;
         }
+        *at = bits;
     }
 
     /// One more bit of the known coefficients from `k` on.
+    #[inline]
     fn refine_known(&self, bits: &mut Bits<'_>, k: usize, step: i16, known: &mut Known<'_>) {
         let mut band = *known.coded & (u64::MAX << k) & (u64::MAX >> (63 - self.band.1));
         while band != 0 {

@@ -22,8 +22,8 @@ struct Scan<'a> {
     detail: bool,
     /// Whether the rest of the restart interval is missing.
     dry: bool,
-    /// Whether that has happened.
-    broken: bool,
+    /// Where that has happened: the row of the frame's coded units.
+    broken: Option<usize>,
 }
 
 /// A scan that was read.
@@ -32,6 +32,8 @@ pub(super) struct Done {
     pub(super) end: usize,
     /// Whether parts of restart intervals were missing.
     pub(super) broken: bool,
+    /// If its rest was missing: the last row of the frame's coded units that it reached.
+    pub(super) good: Option<usize>,
 }
 
 /// Reads a scan's blocks from byte `at` on. `painter`, if there is one, makes pixels of them.
@@ -49,7 +51,7 @@ pub(super) fn read_scan(
     let grid = Grid::new(header, frame);
     let (bits, single) = (Bits::new(data, at), header.parts.len() == 1);
     let detail = header.band.0 > 0 || header.high > 0;
-    let mut scan = Scan { data, bits, header, coding, interval, single, detail, dry: false, broken: false };
+    let mut scan = Scan { data, bits, header, coding, interval, single, detail, dry: false, broken: None };
     for y in 0..grid.down {
         for x in 0..grid.across {
             scan.unit_at(frame, &grid, x, y)
@@ -68,7 +70,8 @@ pub(super) fn read_scan(
             painter.paint(&frame.components, until);
         }
     }
-    Ok(Done { end: scan.bits.position(), broken: scan.broken })
+    let good = scan.broken.filter(|_| scan.dry);
+    Ok(Done { end: scan.bits.position(), broken: scan.broken.is_some(), good })
 }
 
 /// The grid of coded units of a scan (T.81, A.2): blocks if one component is in it, else groups of blocks.
@@ -103,6 +106,7 @@ impl Scan<'_> {
         if !self.dry {
             self.unit(frame, x, y);
             if self.bits.ran_dry() {
+                self.broken = Some(y * grid.rows / (8 * frame.v_max));
                 self.run_dry(unit, grid.across * grid.down)?;
             }
         }
@@ -148,7 +152,7 @@ impl Scan<'_> {
     /// Decides what becomes of a scan of whose restart interval the rest is missing, from `unit` on, of `units`.
     #[cold]
     fn run_dry(&mut self, unit: usize, units: usize) -> Result<(), Option<u8>> {
-        (self.dry, self.broken) = (true, true);
+        self.dry = true;
         let next = next_marker(self.data, self.bits.position()).map(|at| self.data[at + 1]);
         match next {
             Some(0xd0..=0xd7) if self.interval > 0 => Ok(()),

@@ -51,8 +51,11 @@ const fn turned(weights: &Around) -> Around {
 pub(super) struct Smoothing {
     /// Factors of the first coefficients.
     factors: [i64; COUNT],
-    /// For each, the lowest bit that was sent.
+    /// For each, the lowest bit that was sent; and before the last scan.
     sent: [u8; COUNT],
+    sent_before: [u8; COUNT],
+    /// The last row of coded units that the last scan reached.
+    good: usize,
     /// Blocks in a row, those included that the picture does not reach; and without.
     stride: usize,
     width: usize,
@@ -74,12 +77,15 @@ impl Smoothing {
         components.iter().all(known) && components.iter().any(rough)
     }
 
-    /// For a component of a picture that is `down` coded units high. `None` if it has no factors.
-    pub(super) fn of(c: &Component, down: usize) -> Option<Self> {
+    /// For a component of a picture that is `down` coded units high, of which the last scan reached row `good` if it broke
+    /// off. `None` if it has no factors.
+    pub(super) fn of(c: &Component, down: usize, good: Option<usize>) -> Option<Self> {
         let factors = c.factors.as_ref()?;
         Some(Self {
             factors: std::array::from_fn(|k| i64::from(factors[PLACE[k]] as u16)),
             sent: std::array::from_fn(|k| c.sent[k]),
+            sent_before: std::array::from_fn(|k| c.sent_before[k]),
+            good: good.unwrap_or(down),
             stride: c.stride,
             width: c.width.div_ceil(8),
             height: c.height.div_ceil(8),
@@ -95,16 +101,17 @@ impl Smoothing {
         if row >= self.height {
             return;
         }
-        let levels_only = self.sent[1..].iter().all(|low| *low == UNSENT);
+        let sent = if row / self.v > self.good { &self.sent_before } else { &self.sent };
+        let levels_only = sent[1..].iter().all(|low| *low == UNSENT);
         let weights: &[Around] = if levels_only { &FROM_LEVELS } else { &BESIDE_DETAIL };
         let rows = self.rows_around(row).map(blocks_of);
         for (x, block) in out.iter_mut().enumerate().take(self.width) {
             let columns: [usize; 5] = std::array::from_fn(|i| (x + i).saturating_sub(2).min(self.width - 1));
             let levels = rows.map(|row| columns.map(|x| i64::from(row[x][0])));
             for (k, weights) in weights.iter().enumerate() {
-                let unknown = self.sent[k] != 0 && block[PLACE[k]] == 0;
+                let unknown = sent[k] != 0 && block[PLACE[k]] == 0;
                 if if k == 0 { levels_only } else { unknown } {
-                    block[PLACE[k]] = self.estimate(k, &levels, weights);
+                    block[PLACE[k]] = self.estimate(k, sent[k], &levels, weights);
                 }
             }
         }
@@ -127,13 +134,13 @@ impl Smoothing {
         ]
     }
 
-    fn estimate(&self, k: usize, levels: &Around, weights: &Around) -> i16 {
+    fn estimate(&self, k: usize, sent: u8, levels: &Around, weights: &Around) -> i16 {
         let pairs = levels.as_flattened().iter().zip(weights.as_flattened());
         let sum = self.factors[0] * pairs.map(|(level, weight)| level * weight).sum::<i64>();
         let factor = self.factors[k];
         let size = ((factor << 7) + sum.abs()) / (factor << 8);
         // Bits that were sent are zero.
-        let most = if k > 0 && (1..16).contains(&self.sent[k]) { (1 << self.sent[k]) - 1 } else { i64::MAX };
+        let most = if k > 0 && (1..16).contains(&sent) { (1 << sent) - 1 } else { i64::MAX };
         (size.min(most) * sum.signum()) as i16
     }
 }

@@ -7,7 +7,7 @@ use std::ops::{Add, Sub};
 use pulp::x86::V3;
 use pulp::{NullaryFnOnce, cast};
 
-use super::{Lanes, Row};
+use super::{Lanes, POINT, Row};
 
 /// A row of blocks, to be transformed by a machine that has these instructions.
 pub(super) struct Vectorized<'a>(pub(super) V3, pub(super) Row<'a>);
@@ -77,6 +77,11 @@ impl Lanes for Avx2 {
     #[inline(always)]
     fn wrapped(self) -> Self {
         self.with(self.0.avx2._mm256_srai_epi32::<16>(self.up::<16>().1))
+    }
+
+    #[inline(always)]
+    fn wrapped_up(self) -> Self {
+        self.with(self.0.avx2._mm256_srai_epi32::<{ 16 - POINT }>(self.up::<16>().1))
     }
 
     #[inline(always)]

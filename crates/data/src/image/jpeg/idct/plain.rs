@@ -3,7 +3,7 @@
 use std::num::Wrapping;
 use std::ops::{Add, Sub};
 
-use super::Lanes;
+use super::{Lanes, POINT};
 
 #[derive(Clone, Copy)]
 pub(super) struct Plain([Wrapping<i32>; 8]);
@@ -72,6 +72,11 @@ impl Lanes for Plain {
     #[inline(always)]
     fn wrapped(self) -> Self {
         self.each(|x| Wrapping(i32::from(x.0 as i16)))
+    }
+
+    #[inline(always)]
+    fn wrapped_up(self) -> Self {
+        self.wrapped().up::<POINT>()
     }
 
     #[inline(always)]
