@@ -108,6 +108,29 @@ fn folder(b: &Bench, name: &str) {
 }
 
 #[test]
+fn a_folder_after_a_run_on_a_table_is_told_as_that() {
+    let b = Bench::new();
+    let rows: String = (0..6).map(|i| format!("{},a dot number {i}\n", support::unlike(DOT, i))).collect();
+    std::fs::write(b.path("rows.csv"), format!("shot,words\n{rows}")).unwrap();
+    let own = ["data_config.image_col=shot", "data_config.caption_col=words", "data_config.vocab_path=auto"];
+    let csv = with(&["--config-name", "csv_train", "data_config.data_path=rows.csv"], &own);
+    let (run, _) = trained(&b, &csv);
+    folder(&b, "mine");
+    let eval =
+        ["eval", "--snapshot", &run, "mine", "data_config.unknown=replace", "data_config.max_skip_ratio=0.5"];
+    b.run(&eval).refused(&[
+        "no column `shot`",
+        "The run was on dataset csv with data_config.image_col=shot data_config.caption_col=words; this source is read \
+         as dataset folder",
+    ]);
+    b.run(&with(&eval, &["data_config.image_col=null", "data_config.caption_col=null"])).done();
+    // Of the same kind it is the column alone.
+    std::fs::write(b.path("other.csv"), "picture,text\nAAAA,a\n").unwrap();
+    let said = b.run(&["eval", "--snapshot", &run, "other.csv"]).refused(&["no column `shot`"]);
+    assert!(!said.err.contains("The run was on"), "{}", said.err);
+}
+
+#[test]
 fn other_data_with_several_captions_and_a_bad_row() {
     let b = Bench::new();
     let (run, _) = trained(&b, &[]);

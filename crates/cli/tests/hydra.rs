@@ -53,6 +53,68 @@ fn other_options_are_refused_by_name_with_what_to_use() {
     b.run(&["train", "--resum"]).mentions(&["--resume"]);
 }
 
+#[test]
+fn text_with_marks_of_the_grammar_is_shown_as_it_must_be_typed() {
+    let b = Bench::new();
+    let base = ["train", "--config-name", "csv_train"];
+    for (given, typed) in [
+        ("data_config.data_path=it's.csv", r#"'data_config.data_path="it'\''s.csv"'"#),
+        ("data_config.data_path=a, b.csv", r#"'data_config.data_path="a, b.csv"'"#),
+        ("data_config.data_path=a(1).csv", r#"'data_config.data_path="a(1).csv"'"#),
+        ("data_config.delimiter=,", r#"'data_config.delimiter=","'"#),
+    ] {
+        let said = b.run(&[&base[..], &[given]].concat()).refused(&["quote", typed]);
+        assert!(!said.err.contains("is null") && said.err.lines().count() == 1, "{}", said.err);
+        // What the message shows is read as the text.
+        let command =
+            format!("{} train --config-name csv_train --print-config {typed}", env!("CARGO_BIN_EXE_ocelli"));
+        let shell = std::process::Command::new("sh").args(["-c", &command]).output().unwrap();
+        let value = given.split_once('=').unwrap().1;
+        let said = support::said(shell).done();
+        let line = said.out.lines().find(|line| line.contains("# override")).unwrap().to_owned();
+        assert!(line.contains(value) || line.contains(&value.replace('\'', "''")), "{line}");
+    }
+    b.train(&["trainer_config.lr =1"])
+        .refused(&["a blank stands beside the key", "write trainer_config.lr=value"]);
+}
+
+#[test]
+fn a_folder_as_a_configuration_is_told_as_that() {
+    let b = Bench::new();
+    std::fs::create_dir(b.path("conf")).unwrap();
+    b.run(&["train", "--config-name", "conf"])
+        .refused(&["--config-name conf: a folder, and it holds no .yaml"]);
+    std::fs::write(b.path("conf/mine.yaml"), "trainer_config:\n  lr: 0.125\n").unwrap();
+    std::fs::write(b.path("conf/a.yaml"), "").unwrap();
+    let advice = "one of its files is wanted (a, mine): --config-path conf --config-name a";
+    b.run(&["train", "--config-name", "conf"]).refused(&[advice]);
+    b.run(&["train", "--config-path", ".", "--config-name", "conf"]).refused(&["./conf --config-name a"]);
+    b.run(&["train", "--config-path", "conf", "--config-name", "mine", "--print-config"]).done();
+}
+
+#[test]
+fn a_key_set_twice_is_told_of_once() {
+    let b = Bench::new();
+    let more = ["trainer_config.max_iters=2", "trainer_config.lr=0.5", "trainer_config.lr=0.25"];
+    let said = b.train(&more).done();
+    let line = "note: trainer_config.lr is set more than once on the command line: trainer_config.lr=0.25 is taken, not \
+                trainer_config.lr=0.5";
+    assert_eq!(said.out.matches(line).count(), 1, "{}", said.out);
+}
+
+#[test]
+fn a_length_that_only_the_preset_forbids_names_what_to_set() {
+    let b = Bench::new();
+    b.train(&["data_config.max_seq_length=200"]).refused(&[
+        "max_seq_length 200 needs 201 positions",
+        "set model_config.max_positions=201, or at most max_seq_length=127",
+        "(model_config.max_positions is set at built-in shapes.yaml:11:3)",
+    ]);
+    let enough =
+        ["data_config.max_seq_length=200", "model_config.max_positions=201", "trainer_config.max_iters=1"];
+    b.train(&enough).done();
+}
+
 #[cfg(unix)]
 #[test]
 fn an_argument_that_is_no_text_is_named() {

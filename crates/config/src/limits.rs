@@ -78,11 +78,13 @@ fn finite(name: &str, x: f64) -> Option<String> {
 fn max_length(config: &Config) -> Option<String> {
     let length = config.data.max_seq_length?;
     let positions = config.model.max_positions;
+    let needed = length.saturating_add(1);
     (length >= positions).then(|| {
         format!(
-            "max_seq_length {length} needs {} positions (one is the image), but \
-             model_config.max_positions is {positions}",
-            length + 1
+            "max_seq_length {length} needs {needed} positions (one is the image), but \
+             model_config.max_positions is {positions}: set model_config.max_positions={needed}, or at most \
+             max_seq_length={}",
+            positions.saturating_sub(1)
         )
     })
 }

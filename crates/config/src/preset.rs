@@ -14,6 +14,9 @@ use crate::{suggest, typed, yaml};
 /// Larger files are no configuration.
 const MAX_BYTES: u64 = 1 << 20;
 
+/// Files of a folder named in a message.
+const SHOWN: usize = 5;
+
 /// Presets that the program holds, so that it needs no files beside it.
 const PRESETS: [(&str, &str); 5] = [
     ("shapes", include_str!("../../../configs/shapes.yaml")),
@@ -99,8 +102,34 @@ fn find(name: &str, folder: Option<&Path>) -> Result<Found, String> {
             preset: Some(known),
             notice: folder.map(|f| format!("{} has no {name}: the built-in preset is used", shown(f))),
         }),
-        None => Err(not_found(name, folder)),
+        None => Err(is_folder(name, folder).unwrap_or_else(|| not_found(name, folder))),
     }
+}
+
+/// What is said of a name that is a folder's: which file of it to name, and how.
+fn is_folder(name: &str, above: Option<&Path>) -> Option<String> {
+    let below = above.map(|above| above.join(name));
+    let folder = [below, Some(PathBuf::from(name))].into_iter().flatten().find(|path| path.is_dir())?;
+    let entries = std::fs::read_dir(&folder).into_iter().flatten().filter_map(Result::ok);
+    let mut stems: Vec<String> = entries
+        .map(|entry| entry.path())
+        .filter(|path| path.extension().is_some_and(|end| end == "yaml" || end == "yml") && path.is_file())
+        .filter_map(|path| Some(printable(path.file_stem()?.to_str()?)))
+        .collect();
+    stems.sort();
+    let (shown, more) = (shown(&folder), stems.len().saturating_sub(SHOWN));
+    let Some(first) = stems.first() else {
+        return Some(format!(
+            "--config-name {shown}: a folder, and it holds no .yaml file; name a file, or a preset ({})",
+            typed::list(&PRESET_NAMES, "and")
+        ));
+    };
+    let listed = stems[..stems.len() - more].join(", ");
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    Some(format!(
+        "--config-name {shown}: a folder, and one of its files is wanted ({listed}{more}): --config-path {shown} \
+         --config-name {first}"
+    ))
 }
 
 /// `NAME`, `NAME.yaml` or `NAME.yml` in the folder.

@@ -131,7 +131,7 @@ pub(crate) fn load_from(
         Ok(root) => slots.fill(root, &mut problems),
         Err(problem) => problems.push(problem),
     }
-    overrides::apply(&mut slots, overrides, &mut problems);
+    let mut notices = overrides::apply(&mut slots, overrides, &mut problems);
     let nodes = with_defaults(slots);
     let data = interpolate::resolve(&nodes, &mut problems);
     let missing = capability::missing(&nodes, &data);
@@ -144,7 +144,7 @@ pub(crate) fn load_from(
     };
     let provenance: Vec<_> =
         KEYS.iter().zip(&nodes).map(|(key, node)| (key.path, node.origin.clone())).collect();
-    let notices = capability::notices(&config, &provenance, author);
+    notices.extend(capability::notices(&config, &provenance, author));
     let cpu_notices = capability::cpu_notices(&config, &provenance, author);
     Ok(Resolved { name: short_name(file), config, notices, cpu_notices, provenance, missing })
 }
@@ -172,7 +172,9 @@ fn checked(
 ) -> Option<Config> {
     let mut groups: Map<String, Value> =
         GROUPS.iter().map(|group| ((*group).into(), Value::Object(Map::new()))).collect();
-    let mut bad: Vec<&str> = Vec::new();
+    // What was to be set is not known, so nothing more is said about it.
+    let refused = |key: &&str| problems.iter().any(|problem| problem.key.as_deref() == Some(key));
+    let mut bad: Vec<&str> = KEYS.iter().map(|key| key.path).filter(refused).collect();
     let defaults = Config::default().to_value();
     for ((key, node), data) in KEYS.iter().zip(nodes).zip(data) {
         let value = match data.map(|data| typed::check(key, &data)) {
@@ -193,7 +195,7 @@ fn checked(
         Ok(config) => {
             for failure in limits::failures(&config, |key| bad.contains(&key)) {
                 let origin = latest(nodes, failure.keys);
-                let kind = ProblemKind::Conflict(failure.message);
+                let kind = ProblemKind::Conflict(with_places(nodes, &origin, &failure));
                 problems.push(Problem { origin, key: failure.keys.first().map(|k| (*k).into()), kind });
             }
             problems.extend(unread::data_path(&config, nodes, author, |key| bad.contains(&key)));
@@ -216,6 +218,18 @@ fn latest(nodes: &[Node], keys: &[&str]) -> Origin {
         .map(|(_, node)| node.origin.clone())
         .max_by_key(Origin::rank)
         .unwrap_or(Origin::Default)
+}
+
+/// A failure's message, with the places where the other keys that it names were set: the user may not know of them.
+fn with_places(nodes: &[Node], shown: &Origin, failure: &limits::Failure) -> String {
+    let mut message = failure.message.clone();
+    for (key, node) in KEYS.iter().zip(nodes) {
+        let file = matches!(node.origin, Origin::File { .. }) && node.origin != *shown;
+        if file && failure.keys.contains(&key.path) && failure.message.contains(key.path) {
+            message += &format!(" ({} is set at {})", key.path, node.origin);
+        }
+    }
+    message
 }
 
 /// The name for run folders: letters, digits, `-` and `_` of the file's stem.

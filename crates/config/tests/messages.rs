@@ -164,7 +164,8 @@ const CONFLICTS: &[(&[&str], &str)] = &[
     (
         &["data_config.max_seq_length=1000"],
         "column 28: data_config.max_seq_length: max_seq_length 1000 needs 1001 positions (one is the \
-             image), but model_config.max_positions is 1000",
+             image), but model_config.max_positions is 1000: set model_config.max_positions=1001, or at most \
+             max_seq_length=999",
     ),
     (
         &["data_config.padding=max_length"],

@@ -112,14 +112,44 @@ fn what_does_not_parse_is_placed() {
         ("a.b=[1,2", "9: the list is not closed: `]` is missing"),
         ("a.b=[1,,2]", "8: a value is missing beside a comma"),
         ("a.b=[1,]", "8: a value is missing beside a comma"),
-        ("a.b=1,", "7: a value is missing beside a comma"),
-        ("a.b=1]", "6: unexpected ']'; quote the whole value if it belongs to it"),
-        ("a.b=é'", "6: unexpected '\\''; quote the whole value if it belongs to it"),
+        (
+            "a.b=1,",
+            "7: a value is missing beside a comma; quote a comma that is text, as a shell needs it: 'a.b=\"1,\"'",
+        ),
+        (
+            "a.b=1]",
+            "6: unexpected ']'; quote the whole value if it belongs to it, as a shell needs it: 'a.b=\"1]\"'",
+        ),
+        (
+            "+a.b=é'",
+            "7: unexpected '\\''; quote the whole value if it belongs to it, as a shell needs it: \
+             '+a.b=\"é'\\''\"'",
+        ),
+        (
+            "trainer_config.lr =1",
+            "1: a blank stands beside the key `trainer_config.lr`: write trainer_config.lr=value without blanks",
+        ),
+        ("+ lr=1", "2: a blank stands beside the key `lr`: write lr=value without blanks"),
         ("a.b=${x", "5: the interpolation is not closed: `}` is missing"),
-        ("a.b={x: 1}", "5: dictionaries are not supported; set keys one by one, or quote the text"),
+        (
+            "a.b={x: 1}",
+            "5: dictionaries are not supported; set keys one by one, or quote the text, as a shell needs it: \
+             'a.b=\"{x: 1}\"'",
+        ),
         (
             "a.b=range(1,5)",
-            "10: functions such as choice(...) or range(...) are not supported; quote text with brackets",
+            "10: functions such as choice(...) or range(...) are not supported; quote text with brackets, as a shell \
+             needs it: 'a.b=\"range(1,5)\"'",
+        ),
+        (
+            "data_config.delimiter=,",
+            "24: data_config.delimiter: a value is missing beside a comma; quote a comma that is text, as a shell needs \
+             it: 'data_config.delimiter=\",\"'",
+        ),
+        (
+            "data_config.data_path=a, b.csv",
+            "1: data_config.data_path: 2 values with commas between are a sweep: add --multirun (-m), or quote \
+             the text, as a shell needs it: 'data_config.data_path=\"a, b.csv\"'",
         ),
         ("trainer_config.lr=[0.1,[0.2]]", "19: trainer_config.lr: expected a number, found a list"),
         ("trainer_config.run_dir=", "24: trainer_config.run_dir: must be not empty, found the text \"\""),
@@ -228,4 +258,25 @@ fn a_key_that_was_taken_back_is_looked_for_where_that_was_done() {
     let again =
         of("coco_train", &["~model_config.n_embd", "+model_config.n_embd=7"]).unwrap_err().to_string();
     assert!(again.contains("override '+model_config.n_embd=7'"), "{again}");
+}
+
+#[test]
+fn a_key_that_is_set_twice_brings_one_line() {
+    let notices = |overrides: &[&str]| {
+        let overrides: Vec<String> = overrides.iter().map(ToString::to_string).collect();
+        load_text("my.yaml", FILE, &overrides).unwrap().notices
+    };
+    let lr = |value| format!("trainer_config.lr={value}");
+    let [one, two, three] = [1, 2, 3].map(lr);
+    assert_eq!(
+        notices(&[&one, "trainer_config.seed=1", &two]),
+        ["trainer_config.lr is set more than once on the command line: trainer_config.lr=2 is taken, not \
+          trainer_config.lr=1"]
+    );
+    assert!(
+        notices(&[&one, &two, &three])[0]
+            .ends_with("lr=3 is taken, not trainer_config.lr=1 or trainer_config.lr=2")
+    );
+    assert!(notices(&[&one, &one]).is_empty());
+    assert!(notices(&[&one, "~trainer_config.lr"]).is_empty());
 }

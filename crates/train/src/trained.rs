@@ -6,7 +6,7 @@ use crate::engine::{Captions, Engine, Setup};
 use crate::error::TrainError;
 use crate::settings;
 use crate::snapshot::{self, Meta, Snapshot, SnapshotError};
-use ocelli_config::Config;
+use ocelli_config::{Config, Dataset};
 use ocelli_data::tokenizer::{self, Tokenizer};
 use ocelli_ir::SlotKind;
 use ocelli_ir::executor::Executor;
@@ -21,6 +21,8 @@ pub struct Saved {
     pub refused: Vec<SnapshotError>,
     /// The configuration that it was trained with, overridden.
     pub config: Config,
+    /// The kind of source that it was trained on.
+    pub trained_on: Dataset,
     /// Its vocabulary.
     pub tokenizer: Arc<dyn Tokenizer>,
     snapshot: Snapshot<'static>,
@@ -60,7 +62,7 @@ impl Saved {
         }
         let tokenizer = tokenizer::from_json_with(&snapshot.meta.tokenizer, settings::unknown(&config))
             .map_err(|e| checkpoint::unfit(&path, e.to_string()))?;
-        Ok(Self { path, refused, config, tokenizer, snapshot })
+        Ok(Self { path, refused, config, trained_on: trained.data.dataset, tokenizer, snapshot })
     }
 
     /// What the snapshot holds beside tensors.

@@ -4,16 +4,51 @@ use super::quote::argument;
 use super::{Operation, Override, parse};
 use crate::error::{Problem, ProblemKind};
 use crate::keys::{GROUPS, KEYS, index};
-use crate::node::Node;
+use crate::node::{Node, Origin, printable, shorten};
 use crate::slots::{Slots, unknown_key};
 use crate::typed;
 
 /// Applies every override that can be applied; the others become problems.
-pub(crate) fn apply(slots: &mut Slots, overrides: &[String], problems: &mut Vec<Problem>) {
+///
+/// Gives a line for each key that is set several times; the last is taken, as Hydra does.
+pub(crate) fn apply(slots: &mut Slots, overrides: &[String], problems: &mut Vec<Problem>) -> Vec<String> {
+    let mut set: Vec<(String, Vec<&str>)> = Vec::new();
     for (number, text) in overrides.iter().enumerate() {
-        let done = parse(number, text).and_then(|parsed| one(slots, parsed));
-        problems.extend(done.err());
+        let parsed = match parse(number, text) {
+            Ok(parsed) => parsed,
+            Err(problem) => {
+                problems.push(problem);
+                continue;
+            }
+        };
+        if parsed.operation != Operation::Delete {
+            match set.iter_mut().find(|(key, _)| *key == parsed.key) {
+                Some((_, texts)) => texts.push(text),
+                None => set.push((parsed.key.clone(), vec![text])),
+            }
+        }
+        problems.extend(one(slots, parsed).err());
     }
+    set.iter().filter_map(|(key, texts)| twice(key, texts)).collect()
+}
+
+/// What is said of a key set by all of `texts`, if they differ.
+fn twice(key: &str, texts: &[&str]) -> Option<String> {
+    let (last, before) = texts.split_last()?;
+    let mut other: Vec<String> = Vec::new();
+    for text in before.iter().filter(|text| *text != last) {
+        let text = printable(&shorten(text));
+        if !other.contains(&text) {
+            other.push(text);
+        }
+    }
+    let last = printable(&shorten(last));
+    (!other.is_empty()).then(|| {
+        format!(
+            "{key} is set more than once on the command line: {last} is taken, not {}",
+            other.join(" or ")
+        )
+    })
 }
 
 fn one(slots: &mut Slots, parsed: Override) -> Result<(), Problem> {
@@ -54,12 +89,16 @@ fn single(parsed: &Override) -> Result<Option<Node>, Problem> {
         [] => Ok(None),
         [(_, node)] => Ok(Some(node.clone())),
         several => {
-            let written: Vec<&str> = several.iter().map(|(text, _)| text.as_str()).collect();
+            // As it was typed, blanks behind commas included.
+            let typed = match &parsed.key_origin {
+                Origin::Override { text, .. } => text.split_once('=').map_or("", |(_, value)| value.trim()),
+                _ => "",
+            };
             let what = format!(
                 "{} values with commas between are a sweep: add --multirun (-m), \
                  or quote the text, as a shell needs it: {}",
                 several.len(),
-                argument(&parsed.key, &written.join(","))
+                argument(&parsed.key, typed)
             );
             Err(conflict(parsed, what))
         }

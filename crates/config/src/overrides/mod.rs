@@ -14,6 +14,7 @@ pub use quote::literal;
 pub use sweep::sweep;
 
 use crate::error::{Problem, ProblemKind};
+use crate::keys;
 use crate::node::{Node, Origin};
 
 /// What an override does with its key.
@@ -59,7 +60,12 @@ impl Place {
 /// Takes apart the override with number `index`.
 pub(crate) fn parse(index: usize, text: &str) -> Result<Override, Problem> {
     let place = Place { index, text: text.into() };
-    parse_at(&place).map_err(|(at, kind)| Problem { origin: place.origin(at), key: None, kind })
+    parse_at(&place).map_err(|(at, kind)| {
+        // A key that is known is not spoken of again because it has no value.
+        let key = text.split('=').next().unwrap_or_default().trim_start_matches(['+', '~']);
+        let key = keys::index(key).map(|_| key.to_owned());
+        Problem { origin: place.origin(at), key, kind }
+    })
 }
 
 fn parse_at(place: &Place) -> Result<Override, Fault> {
@@ -72,6 +78,11 @@ fn parse_at(place: &Place) -> Result<Override, Fault> {
     };
     let end = text.find('=').unwrap_or(text.len());
     let key = &text[start.min(end)..end];
+    let bare = key.trim_matches([' ', '\t']);
+    if bare.len() < key.len() && check_key(bare).is_ok() {
+        let what = format!("a blank stands beside the key `{bare}`: write {bare}=value without blanks");
+        return Err((start, ProblemKind::Syntax(what)));
+    }
     check_key(key).map_err(|kind| (start, kind))?;
     let values = if end < text.len() {
         value::parse(place, end + 1)?

@@ -1,10 +1,13 @@
 //! The right side of an override: plain and quoted text, lists, `null`, `${a.b}`, and commas at the top that
 //! make a sweep. Plain text keeps its form; the key's type reads it later.
 
+use super::quote::argument;
 use super::{Fault, Place};
 use crate::error::ProblemKind;
 use crate::node::{Data, Node};
 
+/// Longer values, in bytes, are not repeated in a message.
+const MAX_SHOWN: usize = 200;
 /// Deepest list in a list.
 const MAX_DEPTH: usize = 16;
 
@@ -14,7 +17,7 @@ pub(super) fn parse(place: &Place, start: usize) -> Result<Vec<(String, Node)>, 
         // What divides a table, as a shell writes it: `delimiter=$'\t'`.
         return Ok(vec![("\t".into(), Node { data: Data::quoted("\t"), origin: place.origin(start) })]);
     }
-    let mut reader = Reader { place, text: &place.text, at: start };
+    let mut reader = Reader { place, text: &place.text, start, at: start };
     let mut values = Vec::new();
     loop {
         reader.spaces();
@@ -30,7 +33,10 @@ pub(super) fn parse(place: &Place, start: usize) -> Result<Vec<(String, Node)>, 
     }
     // `k=` is Hydra's way to write empty text, but `k=a,` is a slip.
     match values.iter().position(|(written, _)| written.is_empty()) {
-        Some(_) if values.len() > 1 => Err(reader.fault("a value is missing beside a comma")),
+        Some(_) if values.len() > 1 => {
+            let form = reader.form();
+            Err(reader.fault(&format!("a value is missing beside a comma; quote a comma that is text{form}")))
+        }
         _ => Ok(values),
     }
 }
@@ -38,6 +44,8 @@ pub(super) fn parse(place: &Place, start: usize) -> Result<Vec<(String, Node)>, 
 struct Reader<'a> {
     place: &'a Place,
     text: &'a str,
+    /// Where the values begin.
+    start: usize,
     /// Byte position, always on a character's start.
     at: usize,
 }
@@ -68,15 +76,25 @@ impl Reader<'_> {
     }
 
     fn unexpected(&self, c: char) -> Fault {
+        let form = self.form();
         match c {
-            '(' | ')' => self.unsupported(
-                "functions such as choice(...) or range(...) are not supported; quote text with brackets",
-            ),
-            '{' | '}' => {
-                self.unsupported("dictionaries are not supported; set keys one by one, or quote the text")
-            }
-            _ => self.fault(&format!("unexpected {c:?}; quote the whole value if it belongs to it")),
+            '(' | ')' => self.unsupported(&format!(
+                "functions such as choice(...) or range(...) are not supported; quote text with brackets{form}"
+            )),
+            '{' | '}' => self.unsupported(&format!(
+                "dictionaries are not supported; set keys one by one, or quote the text{form}"
+            )),
+            _ => self.fault(&format!("unexpected {c:?}; quote the whole value if it belongs to it{form}")),
         }
+    }
+
+    /// How the whole value is typed as text; nothing if it is quoted in part, or too long to show.
+    fn form(&self) -> String {
+        let (key, value) = (self.text[..self.start].trim_end_matches('='), self.text[self.start..].trim());
+        let shown = !value.starts_with(['\'', '"', '['])
+            && value.len() <= MAX_SHOWN
+            && !value.contains(char::is_control);
+        if shown { format!(", as a shell needs it: {}", argument(key, value)) } else { String::new() }
     }
 
     /// One value; stops before a comma, a closing bracket or the end.

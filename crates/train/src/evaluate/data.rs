@@ -6,9 +6,26 @@ use crate::report::{Event, Reporter};
 use crate::sources;
 use crate::trained::Saved;
 use ocelli_data::batch::Dataset;
+use ocelli_data::source::SourceError;
 use ocelli_data::split::Rows;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+
+/// A column that is looked for because the run's data, of another kind, had it: says so.
+fn other_kind(saved: &Saved, error: TrainError) -> TrainError {
+    let (data, run) = (&saved.config.data, saved.trained_on);
+    if !matches!(error, TrainError::Source(SourceError::Column { .. })) || data.dataset == run {
+        return error;
+    }
+    let columns = [("image_col", &data.image_col), ("caption_col", &data.caption_col)];
+    let shown = columns.map(|(key, name)| format!("data_config.{key}={}", name.as_deref().unwrap_or("null")));
+    TrainError::Setting(format!(
+        "{error}\nThe run was on dataset {run} with {}; this source is read as dataset {}. Give its own columns beside it \
+         (null takes those of the usual names)",
+        shown.join(" "),
+        data.dataset
+    ))
+}
 
 /// Opens them. Of other data all rows are evaluated, unless they have a split to validate on.
 pub(super) fn open(
@@ -18,7 +35,7 @@ pub(super) fn open(
     reporter: &mut dyn Reporter,
 ) -> Result<(Arc<Dataset>, Rows), TrainError> {
     let c = &saved.config;
-    let sources = sources::open(c, interrupted, reporter)?;
+    let sources = sources::open(c, interrupted, reporter).map_err(|e| other_kind(saved, e))?;
     if other_data {
         sources.notes.iter().for_each(|line| reporter.event(&Event::Note(line)));
         sources.warnings.iter().for_each(|line| reporter.event(&Event::Warning(line)));
