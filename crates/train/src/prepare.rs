@@ -54,6 +54,7 @@ pub fn prepare(
     saved: Option<Arc<dyn Tokenizer>>,
 ) -> Result<Prepared, TrainError> {
     let fingerprint = sources.fingerprint();
+    let unknown = not_looked_for(c, &sources);
     let Sources { train, validation, mut notes, warnings } = sources;
     let mut stats = ContentStats::scan(&*train);
     if let Some(validation) = &validation {
@@ -83,9 +84,14 @@ pub fn prepare(
         }
         None => {
             let (ratio, seed) = (c.data.train_split_ratio, c.trainer.seed);
-            let parts = match (source.groups(), source.pictures()) {
-                (Some(groups), _) if train.len() == groups.rows() => split_pictures(groups, ratio, seed)?,
-                (_, Some(of_row)) if train.len() == of_row.len() => split_repeated(of_row, ratio, seed)?,
+            let parts = match (source.repeats(), source.groups()) {
+                (Some(repeats), _) => {
+                    // A row may be any of a picture's captions.
+                    let of_row =
+                        |row| repeats.of_row().get(train.source_row(row, 0)).copied().unwrap_or_default();
+                    split_repeated(&(0..train.len()).map(of_row).collect::<Vec<_>>(), ratio, seed)?
+                }
+                (None, Some(groups)) if train.len() == groups.rows() => split_pictures(groups, ratio, seed)?,
                 _ => split(train.len(), ratio, seed)?,
             };
             notes.extend(parts.note);
@@ -94,8 +100,21 @@ pub fn prepare(
     };
     let validated = validation.as_ref().map_or(0, |(_, rows)| rows.len());
     notes.push(format!("rows: {} to train on, {validated} to validate on", count(train_rows.len())));
+    notes.extend(unknown);
     let first_character = first_character(&*source);
     Ok(Prepared { train, train_rows, validation, tokenizer, fingerprint, first_character, notes, warnings })
+}
+
+/// Which repeats of pictures could be on both sides, since nobody looked for them; none if there is one side alone.
+pub(crate) fn not_looked_for(c: &Config, sources: &Sources) -> Option<String> {
+    let unknown = sources.train.unknown_repeats()?;
+    if sources.validation.is_some() {
+        return Some(
+            "not looked for: pictures that are among those to train on and among those to validate on".into(),
+        );
+    }
+    (c.data.train_split_ratio < 1.0)
+        .then(|| format!("not looked for, and so perhaps on both sides of the split: {unknown}"))
 }
 
 /// A number of rows; sets drawn without end have a length no one will reach.

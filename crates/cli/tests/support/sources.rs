@@ -1,4 +1,5 @@
 //! The same rows as a source of every kind.
+#![allow(dead_code)] // each test binary uses its part
 
 use super::Bench;
 use base64::Engine as _;
@@ -87,6 +88,15 @@ fn parquet(path: &Path, structure: bool, rows: &[Row]) {
     } else {
         columns(path, "binary image;", rows.len(), [(1, pictures), (1, captions)]);
     }
+}
+
+/// A parquet file of `struct<bytes, path>` with paths; without `rows`' pictures, of the paths alone.
+pub fn parquet_with_paths(path: &Path, rows: &[(Row, &str)], bytes: bool) {
+    let pictures = rows.iter().filter(|_| bytes).map(|(row, _)| row.picture.clone()).collect();
+    let paths = rows.iter().map(|(_, path)| path.as_bytes().to_vec()).collect();
+    let captions = rows.iter().map(|(row, _)| row.caption.clone().into_bytes()).collect();
+    let image = "group image { optional binary bytes; optional binary path (UTF8); }";
+    columns(path, image, rows.len(), [(if bytes { 2 } else { 1 }, pictures), (2, paths), (1, captions)]);
 }
 
 /// A parquet file with pictures as text: base64 or names of files.

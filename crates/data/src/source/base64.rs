@@ -23,33 +23,81 @@ const CHUNK: usize = 4096;
 
 /// Decodes `text`; the error says what was found and where. Takes no memory but for what comes out.
 pub(crate) fn decode(text: &[u8]) -> Result<Vec<u8>, String> {
-    let start = data_uri(text)?;
-    let mut out = Vec::with_capacity((text.len() - start) / 4 * 3 + 3);
+    let mut out = Vec::with_capacity(text.len() / 4 * 3 + 3);
+    each_part(text, |part| out.extend_from_slice(part))?;
+    Ok(out)
+}
+
+/// The same, handing out the bytes part by part: equal bytes in equal parts, in whatever way they are written.
+pub(crate) fn each_part(text: &[u8], mut each: impl FnMut(&[u8])) -> Result<(), String> {
+    let mut at = data_uri(text)?;
     let (mut chunk, mut characters) = (Vec::with_capacity(CHUNK), 0);
-    for (at, &byte) in text.iter().enumerate().skip(start) {
+    let mut bytes = [0; CHUNK / 4 * 3];
+    let mut decoded = |chunk: &[u8]| {
+        let length = ENGINE.decode_slice(chunk, &mut bytes).map_err(|e| e.to_string())?;
+        each(&bytes[..length]);
+        Ok::<_, String>(())
+    };
+    loop {
+        // Most pictures are written without a break, or in lines; the others are looked through character by character.
+        let plain = text.get(at..at + CHUNK);
+        if plain.is_some_and(|plain| decoded(plain).is_ok()) {
+            at += CHUNK;
+        } else if let Some(end) = lines(text, at, &mut chunk)
+            && decoded(&chunk).is_ok()
+        {
+            at = end;
+        } else {
+            at = base64_alone(text, at, &mut chunk)?;
+            if chunk.len() < CHUNK {
+                break;
+            }
+            decoded(&chunk)?;
+        }
+        characters += CHUNK;
+    }
+    if chunk.len() % 4 == 1 {
+        let characters = count(characters + chunk.len(), "character");
+        return Err(format!("{characters} cannot be base64: one is missing or too many"));
+    }
+    if chunk.is_empty() { Ok(()) } else { decoded(&chunk) }
+}
+
+/// Fills `chunk` with what stands between white space from `at` on, whatever it is; where that ends, if there is enough.
+fn lines(text: &[u8], mut at: usize, chunk: &mut Vec<u8>) -> Option<usize> {
+    chunk.clear();
+    while chunk.len() < CHUNK {
+        let rest = text.get(at..).filter(|rest| !rest.is_empty())?;
+        let rest = &rest[..rest.len().min(CHUNK - chunk.len())];
+        let line = rest.iter().position(|byte| is_space(*byte)).unwrap_or(rest.len());
+        chunk.extend_from_slice(&rest[..line]);
+        at += line.max(1);
+    }
+    Some(at)
+}
+
+/// Fills `chunk` with characters of base64 from `at` on, up to the padding or the end of the text; where that is.
+fn base64_alone(text: &[u8], mut at: usize, chunk: &mut Vec<u8>) -> Result<usize, String> {
+    chunk.clear();
+    while let Some(&byte) = text.get(at).filter(|_| chunk.len() < CHUNK) {
         match byte {
             b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'+' | b'/' => chunk.push(byte),
             b'-' => chunk.push(b'+'),
             b'_' => chunk.push(b'/'),
-            b' ' | b'\t' | b'\r' | b'\n' => {}
+            space if is_space(space) => {}
             b'=' if is_padding(&text[at..]) => break,
             _ => {
                 let found = text[at..].iter().take(12).copied().collect::<Vec<_>>();
                 return Err(format!("no base64 at character {}: `{}`", at + 1, found.escape_ascii()));
             }
         }
-        if chunk.len() == CHUNK {
-            ENGINE.decode_vec(&chunk, &mut out).map_err(|e| e.to_string())?;
-            characters += CHUNK;
-            chunk.clear();
-        }
+        at += 1;
     }
-    if chunk.len() % 4 == 1 {
-        let characters = count(characters + chunk.len(), "character");
-        return Err(format!("{characters} cannot be base64: one is missing or too many"));
-    }
-    ENGINE.decode_vec(&chunk, &mut out).map_err(|e| e.to_string())?;
-    Ok(out)
+    Ok(at)
+}
+
+fn is_space(byte: u8) -> bool {
+    matches!(byte, b' ' | b'\t' | b'\r' | b'\n')
 }
 
 /// Endings of picture files.

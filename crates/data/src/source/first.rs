@@ -2,14 +2,21 @@
 
 use std::sync::Arc;
 
-use super::{BadSample, Groups, Sample, Source};
+use super::{BadSample, Groups, Repeats, Sample, Source};
 
-/// One row for each picture of a source.
-struct First(Arc<dyn Source>);
+/// One row for each picture of a source, and which of these show the same.
+struct First(Arc<dyn Source>, Option<Repeats>);
 
 /// `source` with the first caption of each picture alone; itself, if no picture has several.
 pub fn first_captions(source: Arc<dyn Source>) -> Arc<dyn Source> {
-    if source.groups().is_some() { Arc::new(First(source)) } else { source }
+    if source.groups().is_none() {
+        return source;
+    }
+    let all = First(source, None);
+    let repeats = all.0.repeats().and_then(|repeats| {
+        Repeats::new((0..all.len()).filter_map(|row| repeats.of_row().get(all.row(row)).copied()))
+    });
+    Arc::new(First(all.0, repeats))
 }
 
 impl First {
@@ -39,6 +46,14 @@ impl Source for First {
 
     fn captions_of(&self, row: usize) -> Vec<String> {
         self.0.captions_of(self.row(row))
+    }
+
+    fn repeats(&self) -> Option<&Repeats> {
+        self.1.as_ref()
+    }
+
+    fn unknown_repeats(&self) -> Option<String> {
+        self.0.unknown_repeats()
     }
 
     fn number(&self, row: usize) -> usize {

@@ -18,6 +18,7 @@ pub mod parquet;
 mod picture;
 pub mod pictures;
 mod positioned;
+mod repeats;
 pub mod shapes;
 mod splits;
 mod standin;
@@ -38,6 +39,7 @@ pub use folder::without_captions;
 pub use groups::Groups;
 pub use options::{Quoting, TextOptions};
 pub use picture::MAX_FILE_BYTES;
+pub use repeats::Repeats;
 pub use splits::SplitNames;
 pub(crate) use standin::stand_in;
 pub use standin::{begins_as_picture, holds_parquet};
@@ -111,8 +113,8 @@ pub trait Source: Send + Sync {
     fn captions_of(&self, row: usize) -> Vec<String> {
         let captions =
             |rows: &mut dyn Iterator<Item = usize>| rows.filter_map(|row| self.caption(row).ok()).collect();
-        if let Some(pictures) = self.pictures() {
-            return captions(&mut (0..pictures.len()).filter(|&other| pictures[other] == pictures[row]));
+        if let Some(repeats) = self.repeats() {
+            return captions(&mut repeats.rows_of(self.picture_of(row)));
         }
         let rows =
             self.groups().map_or(row..row.saturating_add(1), |groups| groups.rows_of(groups.picture_of(row)));
@@ -121,8 +123,8 @@ pub trait Source: Send + Sync {
 
     /// The number of the picture that `row` shows; rows of one picture have the same.
     fn picture_of(&self, row: usize) -> usize {
-        match (self.pictures(), self.groups()) {
-            (Some(pictures), _) => pictures[row] as usize,
+        match (self.repeats(), self.groups()) {
+            (Some(repeats), _) => repeats.of_row().get(row).map_or(usize::MAX, |picture| *picture as usize),
             (None, Some(groups)) => groups.picture_of(row),
             (None, None) => row,
         }
@@ -133,9 +135,15 @@ pub trait Source: Send + Sync {
         None
     }
 
-    /// Which rows show the same picture although each is a row of its own, and they may stand anywhere: the number of
-    /// each row's picture. `None` if no two rows do, or if that is not known.
-    fn pictures(&self) -> Option<&[u32]> {
+    /// Which rows show the same picture although each is a row of its own, and they may stand anywhere. `None` if no two
+    /// rows do, or if that is not known.
+    fn repeats(&self) -> Option<&Repeats> {
+        None
+    }
+
+    /// Which repeats are not known, in words that go before "could be on both sides of a split"; `None` if
+    /// [`repeats`](Self::repeats) has all pictures that are equal to the byte.
+    fn unknown_repeats(&self) -> Option<String> {
         None
     }
 

@@ -43,6 +43,13 @@ impl Root {
     }
 }
 
+/// A name in its shortest spelling, wherever it leads.
+pub(crate) fn shortest(raw: &str) -> PathBuf {
+    match name(raw) {
+        Name::Inside(path) | Name::Outside(path) => path,
+    }
+}
+
 /// True if `text` is an address (`https://...`, `s3://...`), not the name of a file.
 pub(crate) fn is_address(text: &str) -> bool {
     let scheme = text.trim_start().split_once("://").map_or("", |(scheme, _)| scheme);

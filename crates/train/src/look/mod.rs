@@ -119,9 +119,11 @@ impl Request {
         };
         let set =
             |source| Dataset::new(source, tokenizer.clone(), config.model.img_size, loss, lengths.clone());
+        let unknown = prepare::not_looked_for(&config, &sources);
         let parts = [Some(sources.train), sources.validation].into_iter().flatten().map(set);
         let parts = parts.map(|set| set.map(Rows::Captioned)).collect::<Result<_, _>>()?;
         let mut notes = sources.notes;
+        notes.extend(unknown);
         notes.extend(sources.warnings.iter().map(|line| format!("warning: {line}")));
         Ok(Opened { config, parts, notes, captions: Some(captions) })
     }

@@ -1,14 +1,14 @@
 //! What is kept of the one pass over a table: where each record is, and how long its caption.
 
-use std::collections::HashMap;
 use std::path::Path;
 
 use super::Columns;
 use super::paths::Names;
-use crate::source::SourceError;
 use crate::source::caption::{clean_caption, no_text};
 use crate::source::fingerprint::Fingerprint;
+use crate::source::repeats::{Finder, told_by_base64};
 use crate::source::table::{Pictures, Record, Table};
+use crate::source::{Repeats, SourceError};
 
 /// What is kept of a row.
 #[derive(Clone, Debug)]
@@ -27,8 +27,7 @@ pub(super) struct Entry {
 #[derive(Debug)]
 pub(super) struct Index {
     pub(super) rows: Vec<Entry>,
-    /// The picture of each row, if some rows show the same one.
-    pub(super) pictures: Option<Vec<u32>>,
+    pub(super) repeats: Option<Repeats>,
     /// Of the pictures' text and the cleaned captions, in order.
     pub(super) fingerprint: u64,
 }
@@ -38,14 +37,14 @@ impl Index {
     pub(super) fn build(table: &Table, columns: Columns) -> Result<Self, SourceError> {
         let mut fingerprint = Fingerprint::new("csv");
         let folder = table.path().parent().unwrap_or(Path::new("."));
-        let (mut rows, mut names, mut repeated) = (Vec::new(), Names::new(folder), Repeated::default());
+        let (mut rows, mut names, mut repeated) = (Vec::new(), Names::new(folder), Finder::default());
         table.records(Pictures { column: columns.image, base64: true }, |row, record: &Record<'_>| {
             let raw = table.text(&record.fields[columns.caption]);
             let raw = raw.map_err(|found| table.record_error(row, record.line, found))?;
             let caption = clean_caption(&raw);
             let image = &record.fields[columns.image];
             names.look(row, image, folder);
-            repeated.look(image);
+            repeated.look(told_by_base64(image));
             fingerprint.field(image);
             fingerprint.field(caption.as_bytes());
             let chars = if no_text(&caption).is_some() { 0 } else { caption.chars().count() };
@@ -55,32 +54,6 @@ impl Index {
             Ok(())
         })?;
         names.refuse(table, columns, rows.len())?;
-        Ok(Self { rows, pictures: repeated.pictures(), fingerprint: fingerprint.value() })
-    }
-}
-
-/// Rows that show the same picture, told by 64 bits of its text: what is kept does not grow with the pictures, and two
-/// that are taken for one are merely on the same side of a split.
-#[derive(Default)]
-struct Repeated {
-    known: HashMap<u64, u32>,
-    of_row: Vec<u32>,
-    pictures: u32,
-}
-
-impl Repeated {
-    /// Looks at the picture of the next row. One without text is like no other.
-    fn look(&mut self, image: &[u8]) {
-        let mut text = Fingerprint::new("picture");
-        text.field(image.trim_ascii());
-        let next = self.pictures;
-        let empty = image.trim_ascii().is_empty();
-        let picture = if empty { next } else { *self.known.entry(text.value()).or_insert(next) };
-        self.pictures = next.saturating_add(u32::from(picture == next));
-        self.of_row.push(picture);
-    }
-
-    fn pictures(self) -> Option<Vec<u32>> {
-        (self.of_row.len() > self.pictures as usize).then_some(self.of_row)
+        Ok(Self { rows, repeats: repeated.found(), fingerprint: fingerprint.value() })
     }
 }

@@ -14,7 +14,7 @@ use csv::ByteRecord;
 use super::caption::{BAD_ENCODING, clean_caption, no_text};
 use super::picture::Picture;
 use super::table::{Table, Wish};
-use super::{BadSample, Delimiter, Sample, Source, SourceError, TextOptions};
+use super::{BadSample, Delimiter, Repeats, Sample, Source, SourceError, TextOptions};
 use crate::image::Reject;
 use crate::text::count;
 use index::{Entry, Index};
@@ -133,19 +133,12 @@ impl Source for Csv {
         let [image, caption] = [self.columns.image, self.columns.caption].map(|c| self.table.name(c));
         let chosen = self.options.image_col.is_none() || self.options.caption_col.is_none();
         let columns = chosen.then(|| format!("columns: `{image}` holds pictures, `{caption}` captions"));
-        let repeated = self.index.pictures.as_ref().map(|pictures| {
-            let different = pictures.iter().max().map_or(0, |last| *last as usize + 1);
-            format!(
-                "{} show {}: each row is a sample, and those of one picture stay on one side of a split",
-                count(self.len(), "row"),
-                count(different, "different picture")
-            )
-        });
+        let repeated = self.index.repeats.as_ref().map(Repeats::note);
         columns.into_iter().chain(repeated).collect()
     }
 
-    fn pictures(&self) -> Option<&[u32]> {
-        self.index.pictures.as_deref()
+    fn repeats(&self) -> Option<&Repeats> {
+        self.index.repeats.as_ref()
     }
 
     fn fingerprint(&self) -> u64 {

@@ -1,6 +1,7 @@
 //! The pictures of a folder with their captions, whichever way they are written down.
 
 use std::collections::HashSet;
+use std::fs::Metadata;
 use std::path::{Path, PathBuf};
 
 use super::layout::Scope;
@@ -8,6 +9,8 @@ use super::walk::{Found, walk};
 use super::{beside, metadata};
 use crate::source::SourceError;
 use crate::source::TextOptions;
+#[cfg(unix)]
+use crate::source::fingerprint::Fingerprint;
 use crate::source::groups::Captions;
 use crate::source::standin;
 use crate::text::count;
@@ -24,13 +27,29 @@ pub(super) struct Item {
 }
 
 impl Item {
-    /// The size of its file; `u64::MAX` if there is none to be looked at.
-    pub(super) fn bytes(&self, base: &Path) -> u64 {
+    /// Its file; `None` if there is none to be looked at.
+    pub(super) fn file(&self, base: &Path) -> Option<Metadata> {
         if self.outside {
-            return u64::MAX;
+            return None;
         }
-        std::fs::metadata(base.join(&self.name)).map_or(u64::MAX, |about| about.len())
+        std::fs::metadata(base.join(&self.name)).ok()
     }
+}
+
+/// What tells a file from all others, under whatever names it is there; not known everywhere.
+#[cfg(unix)]
+pub(super) fn identity(file: &Metadata) -> Option<u64> {
+    use std::os::unix::fs::MetadataExt;
+    let mut fingerprint = Fingerprint::new("file");
+    fingerprint.number(file.dev());
+    fingerprint.number(file.ino());
+    file.is_file().then(|| fingerprint.value())
+}
+
+/// What tells a file from all others, under whatever names it is there; not known here.
+#[cfg(not(unix))]
+pub(super) fn identity(_: &Metadata) -> Option<u64> {
+    None
 }
 
 /// All of them.

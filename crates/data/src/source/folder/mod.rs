@@ -12,18 +12,20 @@ mod metadata;
 mod strays;
 pub(super) mod walk;
 
+use std::fs::Metadata;
 use std::path::{Path, PathBuf};
 
 use super::fingerprint::Fingerprint;
 use super::groups::{Captions, Groups};
 use super::name::leads_out;
 use super::picture::Picture;
+use super::repeats::Finder;
 use super::splits::SplitNames;
-use super::{BadSample, Sample, Source, SourceError, TextOptions};
+use super::{BadSample, Repeats, Sample, Source, SourceError, TextOptions};
 use crate::image::DecodeOptions;
 use crate::text::count;
 pub use items::without_captions;
-use items::{Item, Items};
+use items::{Item, Items, identity};
 use layout::Scope;
 
 /// The splits of a folder that were asked for.
@@ -50,6 +52,8 @@ pub struct Folder {
     under: Option<String>,
     pictures: Vec<Item>,
     captions: Captions,
+    /// Names of one file.
+    repeats: Option<Repeats>,
     decode: DecodeOptions,
     notes: Vec<String>,
     fingerprint: u64,
@@ -79,18 +83,22 @@ impl Folder {
 
     fn open_scope(scope: &Scope, options: &TextOptions) -> Result<Self, SourceError> {
         let Items { pictures, captions, notes } = items::read(scope, options)?;
-        let mut fingerprint = Fingerprint::new("folder");
+        let (mut fingerprint, mut finder) = (Fingerprint::new("folder"), Finder::default());
         captions.print(&mut fingerprint);
         for item in &pictures {
             fingerprint.field(item.name.as_os_str().as_encoded_bytes());
-            fingerprint.number(item.bytes(&scope.base));
+            let file = item.file(&scope.base);
+            fingerprint.number(file.as_ref().map_or(u64::MAX, Metadata::len));
+            finder.look(file.as_ref().and_then(identity));
         }
+        let repeats = finder.found().and_then(|repeats| repeats.of_captions(&captions));
         Ok(Self {
             base: scope.base.clone(),
             origin: scope.origin(),
             under: scope.under.clone(),
             pictures,
             captions,
+            repeats,
             decode: options.decode.clone(),
             notes,
             fingerprint: fingerprint.value(),
@@ -145,6 +153,14 @@ impl Source for Folder {
         self.captions.groups()
     }
 
+    fn repeats(&self) -> Option<&Repeats> {
+        self.repeats.as_ref()
+    }
+
+    fn unknown_repeats(&self) -> Option<String> {
+        Some("files of equal bytes under different names".into())
+    }
+
     fn describe(&self) -> String {
         let (rows, pictures) = (self.len(), self.pictures.len());
         let captions = if rows > pictures { format!(", {rows} captions") } else { String::new() };
@@ -152,7 +168,8 @@ impl Source for Folder {
     }
 
     fn notes(&self) -> Vec<String> {
-        self.notes.clone()
+        let repeats = self.repeats.as_ref().map(Repeats::note);
+        self.notes.iter().cloned().chain(repeats).collect()
     }
 
     /// Covers the captions, the names and sizes of the files, and the order; not the pixels.

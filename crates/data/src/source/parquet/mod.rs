@@ -14,6 +14,7 @@ mod guard;
 mod header;
 mod leaf;
 mod page;
+mod paths;
 pub(crate) mod select;
 mod shard;
 mod spool;
@@ -28,10 +29,11 @@ use super::groups::{Captions, Groups};
 use super::name::{Name, Root, is_address, leads_out, not_fetched};
 use super::picture::{Picture, reject};
 use super::splits::SplitNames;
-use super::{BadSample, Sample, Source, SourceError, WEB_ADDRESS, base64};
+use super::{BadSample, Repeats, Sample, Source, SourceError, WEB_ADDRESS, base64};
 use crate::image::{DecodeOptions, Reject};
 use crate::text::count;
 use columns::Holds;
+use paths::Told;
 use shard::Shard;
 use spool::Spool;
 use units::{Units, Value};
@@ -68,6 +70,7 @@ pub struct Parquet {
     units: Units,
     captions: Captions,
     spool: Spool,
+    told: Told,
     decode: DecodeOptions,
     notes: Vec<String>,
     describe: String,
@@ -152,15 +155,27 @@ impl Parquet {
         let files = if shards.len() == 1 { String::new() } else { format!("{} files, ", shards.len()) };
         let describe = format!("parquet {place} ({files}{held})");
         let (decode, fingerprint) = (options.decode.clone(), fingerprint.value());
-        Ok(Self { shards, units, captions, spool, decode, notes, describe, fingerprint })
+        let told = Told::default();
+        let mut set = Self { shards, units, captions, spool, told, decode, notes, describe, fingerprint };
+        set.told = paths::told(&set);
+        set.notes.extend(set.told.repeats.as_ref().map(Repeats::note));
+        Ok(set)
     }
 
     /// The picture of a row as the file holds it.
     fn picture(&self, row: usize) -> Result<Picture<'static>, Reject> {
-        let place = self.units.find(self.captions.picture_of(row));
-        let (unit, within) = place
-            .filter(|_| row < self.len())
-            .ok_or_else(|| reject("read_error", format!("the source has {}", count(self.len(), "row"))))?;
+        if row >= self.len() {
+            return Err(reject("read_error", format!("the source has {}", count(self.len(), "row"))));
+        }
+        self.picture_at(self.captions.picture_of(row))
+    }
+
+    /// A picture, by its number in the files.
+    fn picture_at(&self, picture: usize) -> Result<Picture<'static>, Reject> {
+        let (unit, within) = self
+            .units
+            .find(picture)
+            .ok_or_else(|| reject("read_error", format!("there is no picture {picture}")))?;
         let shard = &self.shards[unit.shard];
         let corrupt = |found: String| reject("corrupt", format!("{found}, in row group {}", unit.group));
         let value = unit.value(shard, within, &self.spool).map_err(corrupt)?;
@@ -230,6 +245,14 @@ impl Source for Parquet {
 
     fn groups(&self) -> Option<&Groups> {
         self.captions.groups()
+    }
+
+    fn repeats(&self) -> Option<&Repeats> {
+        self.told.repeats.as_ref()
+    }
+
+    fn unknown_repeats(&self) -> Option<String> {
+        self.told.unknown.map(Into::into)
     }
 
     fn describe(&self) -> String {
