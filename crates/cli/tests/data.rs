@@ -250,7 +250,7 @@ fn a_row_that_cannot_be_shown_is_an_object_with_the_reason() {
     );
     assert_eq!(
         (&bad["error"]["place"], &bad["error"]["bytes"]),
-        (&json!("rows.csv:3 (row 1)"), &json!(3)),
+        (&json!("rows.csv:3 (row 1)"), &json!(4)),
         "{bad}"
     );
     let beyond = show("rows.csv", "2");

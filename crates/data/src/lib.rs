@@ -11,6 +11,7 @@ pub mod batch;
 pub mod hub;
 pub mod image;
 pub mod loader;
+mod memory;
 pub mod sampler;
 pub mod scan;
 pub mod source;

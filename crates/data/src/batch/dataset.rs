@@ -11,6 +11,7 @@ use thiserror::Error;
 use super::lengths::{Lengths, TextLength};
 use super::text::{Layout, LossMode, Text};
 use crate::image::Warnings;
+use crate::memory::Reading;
 use crate::sampler::Slot;
 use crate::source::{BadSample, Groups, Sample, Source};
 use crate::tokenizer::Tokenizer;
@@ -232,6 +233,7 @@ pub fn read_sample(source: &dyn Source, row: usize, size: usize) -> Result<Sampl
 
 /// A row with as many pixels as it should have.
 fn sized(source: &dyn Source, row: usize, size: usize) -> Result<Sample, BadSample> {
+    let _reading = Reading::begin();
     let sample = source.read(row, size)?;
     if sample.pixels.len() != size * size * 3 {
         let detail = format!("{} bytes for {size}x{size} pixels", sample.pixels.len());

@@ -28,8 +28,10 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use ::image::metadata::Orientation;
 use ::image::{DynamicImage, RgbImage};
 
+use crate::memory::Reading;
 use orientation::Metadata;
-pub use reject::{REASONS, Reject, TOO_MANY_PIXELS};
+use reject::room_for;
+pub use reject::{NO_MEMORY, REASONS, Reject, TOO_MANY_PIXELS};
 pub use resize::resize;
 use sniff::{Format, sniff};
 pub use warnings::Warnings;
@@ -91,6 +93,7 @@ impl DecodeOptions {
 /// # Errors
 /// A [`Reject`] if the bytes are not a whole, readable picture within the limits.
 pub fn decode(bytes: &[u8], opts: &DecodeOptions) -> Result<Rgb, Reject> {
+    let _reading = Reading::begin();
     let format = sniff(bytes)?;
     // The decoders, most of them other people's, are fed with hostile bytes: should one panic, one sample is lost.
     catch_unwind(AssertUnwindSafe(|| match format {
@@ -102,7 +105,8 @@ pub fn decode(bytes: &[u8], opts: &DecodeOptions) -> Result<Rgb, Reject> {
     .unwrap_or_else(|_| Err(Reject::corrupt(format!("the {format:?} decoder gave up on this file"))))
 }
 
-/// Refuses sizes from a header, before anything is allocated for them.
+/// Refuses sizes from a header, before anything is allocated for them: too many pixels, and too many for the memory that
+/// there is, as far as every format takes it.
 fn check_size(width: u32, height: u32, opts: &DecodeOptions) -> Result<(), Reject> {
     if width == 0 || height == 0 {
         return Err(Reject::corrupt(format!("the header says {width} x {height} pixels")));
@@ -113,7 +117,7 @@ fn check_size(width: u32, height: u32, opts: &DecodeOptions) -> Result<(), Rejec
         let detail = format!("{width} x {height} = {pixels} pixels, the limit is {limit}");
         return Err(Reject::too_many_pixels(detail));
     }
-    Ok(())
+    room_for(pixels, 3)
 }
 
 /// Turns a picture upright, if the options say so.
@@ -123,6 +127,7 @@ fn upright(picture: Rgb, metadata: Metadata<'_>, opts: &DecodeOptions) -> Result
         return Ok(picture);
     }
     let Rgb { width, height, pixels, warnings } = picture;
+    room_for(pixels.len() as u64, 1)?;
     let buffer = RgbImage::from_raw(width, height, pixels)
         .ok_or_else(|| Reject::corrupt(format!("fewer pixels than {width} x {height}")))?;
     let mut turned = DynamicImage::ImageRgb8(buffer);

@@ -3,14 +3,18 @@
 
 use thiserror::Error;
 
+pub use crate::memory::NO_MEMORY;
+use crate::memory::{Lack, room};
+
 /// Every reason, with what it means.
-pub const REASONS: [(&str, &str); 6] = [
+pub const REASONS: [(&str, &str); 7] = [
     ("empty_file", "there are no bytes"),
     ("not_an_image", "the bytes are something else: a web page, an error answer, a pointer of Git LFS, text"),
     ("unsupported_format", "a picture or document of a kind that is not read; the message says which"),
     ("truncated", "the end is missing, and with it more than the end marker"),
     ("corrupt", "the bytes contradict themselves or their checksums"),
     ("too_many_pixels", "the header asks for more pixels than the limit"),
+    (NO_MEMORY, "there is no memory for the picture"),
 ];
 
 /// The one of [`REASONS`] that a setting decides (`data_config.max_pixels`).
@@ -59,9 +63,24 @@ impl Reject {
         Self::new(4, detail)
     }
 
+    pub(super) fn no_memory(detail: impl Into<String>) -> Self {
+        Self::new(6, detail)
+    }
+
     pub(super) fn too_many_pixels(detail: impl Into<String>) -> Self {
         Self::new(5, detail)
     }
+}
+
+impl From<Lack> for Reject {
+    fn from(lack: Lack) -> Self {
+        Self::no_memory(lack.to_string())
+    }
+}
+
+/// Asks for memory for so many `pixels`, of `each` bytes.
+pub(super) fn room_for(pixels: u64, each: u64) -> Result<(), Reject> {
+    Ok(room(pixels.saturating_mul(each))?)
 }
 
 #[cfg(test)]
@@ -77,10 +96,18 @@ mod tests {
             Reject::truncated("a"),
             Reject::corrupt("a"),
             Reject::too_many_pixels("a"),
+            room_for(u64::MAX, 3).unwrap_err(),
         ];
         let words: Vec<_> = made.iter().map(|r| r.reason).collect();
-        let stable =
-            ["empty_file", "not_an_image", "unsupported_format", "truncated", "corrupt", "too_many_pixels"];
+        let stable = [
+            "empty_file",
+            "not_an_image",
+            "unsupported_format",
+            "truncated",
+            "corrupt",
+            "too_many_pixels",
+            "no_memory",
+        ];
         assert_eq!(words, stable);
     }
 }

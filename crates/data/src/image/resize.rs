@@ -7,7 +7,10 @@ use std::cell::RefCell;
 use fast_image_resize::images::{Image, ImageRef};
 use fast_image_resize::{FilterType, PixelType, ResizeAlg, ResizeOptions, Resizer};
 
-use super::{Reject, Rgb};
+use super::{Reject, Rgb, room_for};
+
+/// Bytes for coefficients and bounds of a row or a column, in threes.
+const COEFFICIENTS: u64 = 16;
 
 thread_local! {
     /// Keeps its scratch memory from picture to picture.
@@ -24,6 +27,9 @@ pub fn resize(picture: &Rgb, size: usize) -> Result<Vec<u8>, Reject> {
         Reject::corrupt(format!("{w} x {h} ({bytes} bytes) does not scale to {size} x {size}: {what}"))
     };
     let side = u32::try_from(size).ok().filter(|s| *s > 0).ok_or_else(|| refused("no such size".into()))?;
+    // One pass makes a picture of the wanted width or height, the other the square.
+    let longer = u64::from(picture.width.max(picture.height));
+    room_for(u64::from(side) * (longer + u64::from(side)) + longer * COEFFICIENTS, 3)?;
     if (picture.width, picture.height) == (side, side) {
         return Ok(picture.pixels.clone());
     }

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use super::name::not_fetched;
 use super::{FILE_NAME, Sample, WEB_ADDRESS, base64};
 use crate::image::{DecodeOptions, Reject, decode, resize};
+use crate::memory::room;
 
 /// Files with more bytes are no pictures: they are not read into memory.
 pub const MAX_FILE_BYTES: u64 = 256 << 20;
@@ -49,9 +50,12 @@ impl Picture<'_> {
             Self::Base64(text) if text.trim_ascii().is_empty() => {
                 Err(reject("empty_image", "an empty field").of_bytes(text.len()))
             }
-            Self::Base64(text) => base64::decode(text)
-                .map(Cow::Owned)
-                .map_err(|detail| no_base64(text, detail).of_bytes(text.len())),
+            Self::Base64(text) => {
+                room(text.len() as u64 / 4 * 3).map_err(|lack| Reject::from(lack).of_bytes(text.len()))?;
+                base64::decode(text)
+                    .map(Cow::Owned)
+                    .map_err(|detail| no_base64(text, detail).of_bytes(text.len()))
+            }
             Self::Bytes(bytes) => Ok(Cow::Borrowed(bytes)),
             Self::File(path) => read_file(path).map(Cow::Owned),
         }
@@ -86,6 +90,8 @@ fn read_file(path: &Path) -> Result<Vec<u8>, Reject> {
         let detail = format!("{} has {} bytes, the limit is {MAX_FILE_BYTES}", path.display(), about.len());
         return Err(reject("too_many_bytes", detail));
     }
+    room(about.len())
+        .map_err(|lack| Reject::from(lack).of_bytes(usize::try_from(about.len()).unwrap_or(0)))?;
     let mut bytes = Vec::with_capacity(about.len() as usize);
     let file = File::open(path).map_err(failed)?;
     // A file that grows meanwhile is cut at the limit, and then refused by its decoder.

@@ -8,7 +8,7 @@ use super::Run;
 use crate::error::TrainError;
 use crate::report::{Ended, Event};
 use ocelli_data::batch::{LossMode, UNKNOWN_CHARACTER};
-use ocelli_data::image::TOO_MANY_PIXELS;
+use ocelli_data::image::{NO_MEMORY, TOO_MANY_PIXELS};
 use ocelli_data::source::FILE_NAME;
 use ocelli_data::text::count;
 
@@ -99,6 +99,9 @@ impl Run<'_> {
         let (mut advice, mut data) = (Vec::new(), self.tally.counts().skipped.clone());
         if data.remove(TOO_MANY_PIXELS).is_some() {
             advice.push("Raise data_config.max_pixels");
+        }
+        if data.remove(NO_MEMORY).is_some() {
+            advice.push("Give the process more memory (`ulimit -v`), or lower data_config.max_pixels");
         }
         if data.remove(UNKNOWN_CHARACTER).is_some() {
             advice.push(

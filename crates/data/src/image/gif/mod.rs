@@ -7,14 +7,16 @@ mod walk;
 use weezl::{BitOrder, LzwStatus};
 
 use super::channels::laid;
-use super::{AlphaMode, DecodeOptions, Reject, Rgb, Warnings};
+use super::{AlphaMode, DecodeOptions, Reject, Rgb, Warnings, room_for};
 use walk::{Found, Frame, walk};
 
 /// Decodes a GIF file. `bytes` begins with the GIF signature.
 pub(super) fn decode(bytes: &[u8], opts: &DecodeOptions) -> Result<Rgb, Reject> {
     let found = walk(bytes, opts)?;
-    let indices = indices(&found.frame)?;
     let (width, height) = found.canvas;
+    // Indices, and pixels of the screen, which is no smaller.
+    room_for(u64::from(width) * u64::from(height), 4)?;
+    let indices = indices(&found.frame)?;
     let pixels = paint(&found, &indices, opts.alpha);
     let warnings =
         Warnings { no_end_marker: !found.ended, animated: found.frames > 1, ..Warnings::default() };

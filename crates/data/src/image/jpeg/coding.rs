@@ -37,7 +37,7 @@ impl<'a> Coding<'a> {
             if header.high > 0 {
                 return Ok(Self::LevelBit(low));
             }
-            let of = |part: &super::header::Part| Ok((tables.dc(part.dc)?, 0));
+            let of = |part: &super::header::Part| Ok::<_, Reject>((tables.dc(part.dc)?, 0));
             return Ok(Self::Level(header.parts.iter().map(of).collect::<Result<_, _>>()?, low));
         }
         let table = tables.ac(header.parts.first().map_or(0, |part| part.ac))?;

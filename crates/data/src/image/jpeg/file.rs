@@ -217,7 +217,7 @@ impl<'a> Walk<'a, '_> {
                 self.tables.fill_up()?;
             }
             let one = !frame.progressive && header.parts.len() == frame.components.len();
-            frame.allocate(!one);
+            frame.allocate(!one)?;
             self.colour = Colour::of(&frame.components, self.jfif, self.adobe);
             if one {
                 painter = Some(self.painter.insert(Painter::new(frame, self.colour)));

@@ -2,7 +2,7 @@
 
 use super::idct::{Block, transform};
 use super::smooth::Smoothing;
-use crate::image::{DecodeOptions, Reject, check_size};
+use crate::image::{DecodeOptions, Reject, check_size, room_for};
 
 /// A colour component of the frame.
 pub(super) struct Component {
@@ -127,11 +127,19 @@ impl Frame {
     }
 
     /// Makes room for the first scan: for all samples, or only for those from which pixels are being made.
-    pub(super) fn allocate(&mut self, all: bool) {
+    pub(super) fn allocate(&mut self, all: bool) -> Result<(), Reject> {
         let (across, down) = self.units();
+        // Samples of a byte and, of progressive files, coefficients of two with a bit each; pixels come when these are gone.
+        let samples = |rows: usize| {
+            self.components.iter().map(|c| (across * c.h * c.v * 64 * rows) as u64).sum::<u64>()
+        };
+        let coefficients = if self.progressive { samples(down) * 17 / 8 } else { 0 };
+        let pixels = (self.width * self.height) as u64 * 3;
+        room_for(samples(if all { down } else { 2 }) + coefficients.max(pixels), 1)?;
         for c in &mut self.components {
             c.allocate(self.progressive, across, if all { down } else { down.min(2) });
         }
+        Ok(())
     }
 
     /// Computes the samples after the last of `scans` scans, if the file is progressive: only then are they all known.

@@ -12,12 +12,13 @@ mod pieces;
 mod text;
 mod walk;
 
-use std::io::ErrorKind;
+use std::io::{Error, ErrorKind};
 
 use png::{BitDepth, ColorType, Decoder, DecodingError, Limits, Transformations};
 
 use super::channels::{Channels, to_rgb};
 use super::{AlphaMode, DecodeOptions, Metadata, Reject, Rgb, Warnings, check_size, upright};
+use crate::memory::room;
 use pieces::Pieces;
 use walk::walk;
 
@@ -42,6 +43,9 @@ pub(super) fn decode(bytes: &[u8], opts: &DecodeOptions) -> Result<Rgb, Reject> 
     }
     let pixels = match pixels(&chunks.needed, END, opts.alpha) {
         Ok(pixels) => pixels,
+        Err(DecodingError::IoError(e)) if e.kind() == ErrorKind::OutOfMemory => {
+            return Err(Reject::no_memory(e.to_string()));
+        }
         // Data that stops short and data that is wrong look alike behind an end, but not without it.
         Err(error) => match self::pixels(&chunks.needed, b"", opts.alpha) {
             Err(DecodingError::IoError(e)) if e.kind() == ErrorKind::UnexpectedEof => {
@@ -77,17 +81,22 @@ fn header(bytes: &[u8]) -> Result<(u32, u32), Reject> {
 /// The decoder's part: `height x width x 3` bytes. It sees the chunks given and the end.
 fn pixels(chunks: &[&[u8]], end: &[u8], mode: AlphaMode) -> Result<Vec<u8>, DecodingError> {
     let width = chunks.first().and_then(|header| header.get(8..12)).map_or(0, be32) as usize;
-    let limits = Limits { bytes: width * ROW_BYTES + SIDE_BYTES };
+    let side = width * ROW_BYTES + SIDE_BYTES;
     let file = [&[SIGNATURE], chunks, &[end]].concat();
     let mut options = png::DecodeOptions::default();
     // The walk has checked those of the chunks; this one is of the pixels.
     options.set_ignore_crc(true);
     options.set_ignore_adler32(false);
     let mut decoder = Decoder::new_with_options(Pieces::new(file), options);
-    decoder.set_limits(limits);
+    decoder.set_limits(Limits { bytes: side });
     decoder.set_transformations(Transformations::EXPAND);
     let mut reader = decoder.read_info()?;
-    let mut samples = vec![0; reader.output_buffer_size().ok_or(DecodingError::LimitsExceeded)?];
+    let length = reader.output_buffer_size().ok_or(DecodingError::LimitsExceeded)?;
+    // Of other channels than three, pixels are made while the samples are there.
+    let pixels = u64::from(reader.info().width) * u64::from(reader.info().height);
+    let made = if reader.output_color_type().0 == ColorType::Rgb { 0 } else { pixels * 3 };
+    room(length as u64 + side as u64 + made).map_err(|lack| Error::new(ErrorKind::OutOfMemory, lack))?;
+    let mut samples = vec![0; length];
     let info = reader.next_frame(&mut samples)?;
     if info.bit_depth == BitDepth::Sixteen {
         halve(&mut samples);

@@ -10,9 +10,12 @@ use std::io::Cursor;
 use image_webp::{DecodingError, WebPDecoder};
 
 use super::channels::{Channels, laid, to_rgb};
-use super::{AlphaMode, DecodeOptions, Reject, Rgb, Warnings, upright, zero_fill};
+use super::{AlphaMode, DecodeOptions, Reject, Rgb, Warnings, room_for, upright, zero_fill};
 use walk::{Frame, walk};
 
+/// Bytes that the decoder and what is made of its pixels take for each: those of 4 channels, planes or tables of up to
+/// 6, and 3 on each of frame and canvas.
+const DECODER: u64 = 16;
 /// So many zeros at the end of the compressed data make one look whether they are needed.
 const SUSPICIOUS_ZEROS: usize = 64;
 /// More bytes than encoders leave unused at the end.
@@ -22,6 +25,7 @@ const UNUSED: usize = 8;
 pub(super) fn decode(bytes: &[u8], opts: &DecodeOptions) -> Result<Rgb, Reject> {
     let found = walk(bytes, opts)?;
     let frame = &found.frame;
+    room_for(u64::from(found.canvas.0) * u64::from(found.canvas.1), DECODER)?;
     let (pixels, has_alpha) = pixels(frame, frame.data).map_err(reject)?;
     refuse_zero_fill(frame)?;
     let channels = if has_alpha { Channels::Rgba } else { Channels::Rgb };

@@ -15,7 +15,8 @@ use super::caption::{BAD_ENCODING, clean_caption, no_text};
 use super::picture::Picture;
 use super::table::{Table, Wish};
 use super::{BadSample, Delimiter, Repeats, Sample, Source, SourceError, TextOptions};
-use crate::image::Reject;
+use crate::image::{NO_MEMORY, Reject};
+use crate::memory::room;
 use crate::text::count;
 use index::{Entry, Index};
 
@@ -78,6 +79,7 @@ impl Csv {
         let Some(entry) = self.index.rows.get(row) else {
             return Err(self.bad(row, "read_error", format!("the source has {}", count(self.len(), "row"))));
         };
+        room(entry.length).map_err(|lack| self.bad(row, NO_MEMORY, lack.to_string()))?;
         self.table.read(entry.offset, entry.length).map_err(|detail| self.bad(row, "read_error", detail))
     }
 

@@ -13,6 +13,7 @@ use parquet::file::reader::{ChunkReader, Length};
 
 use super::header::{self, Header};
 use super::page;
+use crate::memory::room;
 use crate::source::positioned;
 
 /// More files than this are not held open: a process may have some thousand open at most.
@@ -45,6 +46,7 @@ impl Blocks {
             let text = format!("{len} bytes at {offset} of a file of {} bytes", self.len);
             return Err(io::Error::new(io::ErrorKind::UnexpectedEof, text));
         }
+        room(len as u64).map_err(|lack| io::Error::new(io::ErrorKind::OutOfMemory, lack))?;
         let mut bytes = vec![0; len];
         self.with(|file| positioned::read_exact_at(file, &mut bytes, offset))?;
         Ok(bytes)

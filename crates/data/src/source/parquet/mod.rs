@@ -30,7 +30,8 @@ use super::name::{Name, Root, is_address, leads_out, not_fetched};
 use super::picture::{Picture, reject};
 use super::splits::SplitNames;
 use super::{BadSample, Repeats, Sample, Source, SourceError, WEB_ADDRESS, base64};
-use crate::image::{DecodeOptions, Reject};
+use crate::image::{DecodeOptions, NO_MEMORY, Reject};
+use crate::memory::Lack;
 use crate::text::count;
 use columns::Holds;
 use paths::Told;
@@ -177,7 +178,10 @@ impl Parquet {
             .find(picture)
             .ok_or_else(|| reject("read_error", format!("there is no picture {picture}")))?;
         let shard = &self.shards[unit.shard];
-        let corrupt = |found: String| reject("corrupt", format!("{found}, in row group {}", unit.group));
+        let corrupt = |found: String| {
+            let reason = if Lack::is_told(&found) { NO_MEMORY } else { "corrupt" };
+            reject(reason, format!("{found}, in row group {}", unit.group))
+        };
         let value = unit.value(shard, within, &self.spool).map_err(corrupt)?;
         match (value, &shard.columns.image) {
             (Value::None, _) => Err(reject("empty_image", "the picture is null")),

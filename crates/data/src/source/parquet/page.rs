@@ -6,6 +6,7 @@ use parquet::basic::Compression;
 use parquet::errors::{ParquetError, Result};
 
 use super::header::Header;
+use crate::memory::room;
 
 /// Pages of up to this many bytes are unpacked whatever they are in the file: a thousand rows of drawings, or of one
 /// photograph again and again, take so much.
@@ -26,6 +27,7 @@ pub(super) fn check(header: &Header, packed: &[u8], codec: Compression) -> Resul
         );
         return Err(ParquetError::General(found));
     }
+    room(unpacked).map_err(|lack| ParquetError::General(format!("a page of {length} bytes: {lack}")))?;
     let levels = usize::try_from(header.levels).unwrap_or(usize::MAX);
     let body = packed.get(levels..).unwrap_or_default();
     if longer(body, codec, unpacked.saturating_sub(header.levels)) {

@@ -18,6 +18,7 @@ use super::columns::Holds;
 use super::leaf::{self, Part};
 use super::shard::Shard;
 use super::spool::Spool;
+use crate::memory::Lack;
 
 /// Where a picture lies.
 #[derive(Clone, Debug)]
@@ -149,6 +150,8 @@ impl Unit {
     /// The places, found when they are first asked for. Others who ask meanwhile wait.
     fn places(&self, shard: &Shard, spool: &Spool) -> Result<Arc<[Place]>, String> {
         let mut places = self.places.lock().unwrap_or_else(PoisonError::into_inner);
+        // Memory that was not there once may be there now.
+        places.take_if(|places| places.as_ref().is_err_and(|found| Lack::is_told(found)));
         let look = || {
             let look = crate::batch::caught(|| self.look(shard, spool));
             look.unwrap_or_else(|panic| Err(format!("the parquet reader gave up: {panic}")))
@@ -167,6 +170,9 @@ impl Unit {
                 let from = page.first - self.first;
                 let places = &mut places[from..from + page.rows];
                 if let Err(found) = Self::fill(places, shard, page, spool) {
+                    if Lack::is_told(&found) {
+                        return Err(found);
+                    }
                     places.fill(Place::Damaged(found.into()));
                 }
             }

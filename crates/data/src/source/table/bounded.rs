@@ -5,8 +5,13 @@ use std::cell::Cell;
 use std::io::{self, Read};
 use std::rc::Rc;
 
+use crate::memory::room;
+
 /// A record with more bytes is none.
 pub(super) const MAX_RECORD: u64 = 1 << 30;
+
+/// A record of up to so many bytes is nothing to look after.
+const LONG: u64 = 4 << 20;
 
 /// Reads on while the record that began at `start` is no longer than `limit`.
 pub(super) struct Bounded<R> {
@@ -14,12 +19,14 @@ pub(super) struct Bounded<R> {
     read: u64,
     limit: u64,
     start: Rc<Cell<u64>>,
+    /// Bytes up to which there is memory for a record.
+    held: u64,
 }
 
 impl<R: Read> Bounded<R> {
     pub(super) fn new(inner: R, limit: u64) -> (Self, Rc<Cell<u64>>) {
         let start = Rc::new(Cell::new(0));
-        (Self { inner, read: 0, limit, start: start.clone() }, start)
+        (Self { inner, read: 0, limit, start: start.clone(), held: LONG }, start)
     }
 }
 
@@ -35,6 +42,17 @@ impl<R: Read> Read for Bounded<R> {
         }
         let read = self.inner.read(buffer)?;
         self.read += read as u64;
+        // The parser doubles what it holds of a record.
+        let record = self.read.saturating_sub(self.start.get());
+        if record >= self.held {
+            self.held = record.next_power_of_two();
+            room(self.held * 2).map_err(|lack| {
+                let text = format!("a record of {record} bytes or more: {lack}");
+                io::Error::new(io::ErrorKind::FileTooLarge, text)
+            })?;
+        } else if record <= buffer.len() as u64 {
+            self.held = LONG;
+        }
         Ok(read)
     }
 }
