@@ -6,10 +6,12 @@
 mod metrics;
 mod setup;
 
+use crate::memory::Planned;
 use crate::program::{RING_ROWS, RunSlots, Size};
 use ocelli_data::batch::Batch;
 use ocelli_ir::executor::{ExecError, Executor, LaunchTime, Program, State};
 use ocelli_ir::memory::{Footprint, Room};
+use ocelli_ir::plan::Plan;
 use ocelli_ir::{SlotId, SlotKind, StateSpec};
 use ocelli_models::Model;
 use ocelli_passes::{CompileError, pipeline};
@@ -92,6 +94,8 @@ pub struct Engine {
     spec: Arc<StateSpec>,
     state: Box<dyn State>,
     programs: HashMap<Kind, Box<dyn Program>>,
+    /// Plans of programs that are not loaded yet.
+    planned: HashMap<Kind, Plan>,
 }
 
 impl Engine {
@@ -110,10 +114,18 @@ impl Engine {
         let slots = setup.declare_rest(&mut spec, executor.target())?;
         let spec = Arc::new(spec);
         let state = executor.new_state(&spec, seed)?;
-        let mut engine = Self { executor, setup, slots, spec, state, programs: HashMap::new() };
+        let mut engine = {
+            let (programs, planned) = Default::default();
+            Self { executor, setup, slots, spec, state, programs, planned }
+        };
         let seed = [seed as u32, (seed >> 32) as u32];
         engine.write(slots.seed, bytemuck::cast_slice(&seed))?;
         Ok(engine)
+    }
+
+    /// Takes over plans that were made of the same setup, to foresee what they take.
+    pub fn adopt(&mut self, planned: Planned) {
+        self.planned.extend(planned.0.into_iter().filter(|(_, plan)| plan.state == self.spec));
     }
 
     /// The model.
@@ -366,6 +378,10 @@ impl Engine {
     /// Compiles a program unless it is there.
     fn load(&mut self, kind: Kind) -> Result<(), EngineError> {
         if self.programs.contains_key(&kind) {
+            return Ok(());
+        }
+        if let Some(plan) = self.planned.remove(&kind) {
+            self.programs.insert(kind, self.executor.load(plan)?);
             return Ok(());
         }
         let mut spec = (*self.spec).clone();

@@ -2,8 +2,9 @@
 
 use crate::changes;
 use crate::checkpoint::{self, FIRST_CHARACTER, TEXT_LIMIT};
-use crate::engine::{Captions, Engine, Setup};
+use crate::engine::Engine;
 use crate::error::TrainError;
+use crate::memory::{self, Task};
 use crate::settings;
 use crate::snapshot::{self, Meta, Snapshot, SnapshotError};
 use ocelli_config::{Config, Dataset};
@@ -75,16 +76,16 @@ impl Saved {
         self.meta().sizes.get(TEXT_LIMIT).and_then(|&n| usize::try_from(n).ok())
     }
 
-    /// The model on a device, with room for `captions`.
+    /// The model on a device, ready for a task.
     ///
     /// # Errors
-    /// If the model of the configuration is not the snapshot's, or there is no memory for it.
-    pub fn onto(self, executor: Arc<dyn Executor>, captions: Captions) -> Result<Trained, TrainError> {
+    /// If the model of the configuration is not the snapshot's, or there is no memory for it: what is needed and what to do.
+    pub fn onto(self, executor: Arc<dyn Executor>, task: Task) -> Result<Trained, TrainError> {
         let Self { path, config, tokenizer, snapshot, .. } = self;
-        let model = settings::model(&config.model, tokenizer.vocab_size());
-        model.check()?;
-        let setup = Setup { model, optimizer: None, options: settings::passes(&config), captions };
-        let mut engine = Engine::new(executor, setup, 0)?;
+        let vocab = tokenizer.vocab_size();
+        let planned = memory::foresee_task(&config, vocab, task, &*executor)?;
+        let mut engine = Engine::new(executor, memory::setup_of(&config, vocab, task.captions)?, 0)?;
+        engine.adopt(planned);
         checkpoint::restore(&mut engine, &path, &snapshot, |kind| kind == SlotKind::Parameter)?;
         Ok(Trained { engine, tokenizer, config, meta: snapshot.meta })
     }

@@ -6,8 +6,8 @@ use ocelli_cuda::{CudaExecutor, CudaOptions, CudaTarget, Machine};
 use ocelli_ir::executor::Executor;
 use ocelli_ir::memory::Room;
 use ocelli_train::TrainError;
-use ocelli_train::engine::Engine;
-use ocelli_train::memory::{Load, TooLarge, check, foresee, needs};
+use ocelli_train::engine::{Captions, Engine};
+use ocelli_train::memory::{Load, Measured, Task, TooLarge, check, check_task, foresee, needs, task_needs};
 use ocelli_train::program::Size;
 use std::sync::Arc;
 
@@ -105,6 +105,60 @@ fn an_evaluation_can_be_what_is_too_large() {
     assert_eq!(why.remedies[0].overrides, "trainer_config.eval_batch_size=1000", "{why}");
 }
 
+const CAPTIONING: Task =
+    Task { captions: Captions { side_by_side: 16, positions: 65 }, prompt: 3, measured: None };
+
+fn task_bytes(c: &Config, task: Task) -> usize {
+    task_needs(c, 78, task, &CudaTarget::new(Machine::new(132))).unwrap().bytes()
+}
+
+fn refused_task(c: &Config, task: Task, free: usize) -> TooLarge {
+    let room = Room { free, total: 16 << 30 };
+    match check_task(c, 78, task, &CudaTarget::new(Machine::new(132)), room) {
+        Err(TrainError::TooLarge(why)) => *why,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn an_evaluation_of_a_trained_model_is_foreseen() {
+    let c = config(&[]);
+    let measured = |rows| Some(Measured { rows, text: 64, lengths: 2 });
+    let task = |rows| Task { measured: measured(rows), ..CAPTIONING };
+    let need = task_bytes(&c, task(512));
+    let room = Room { free: need, total: need };
+    check_task(&c, 78, task(512), &CudaTarget::new(Machine::new(132)), room).unwrap();
+    for fits in [20, 100, 511] {
+        let free = if fits == 511 { need - 1 } else { task_bytes(&c, task(fits)) };
+        let why = refused_task(&c, task(512), free);
+        assert_eq!((why.rows, why.needs.bytes()), (fits, need));
+        let [remedy] = &why.remedies[..] else { panic!("{why}") };
+        assert_eq!(remedy.overrides, format!("trainer_config.eval_batch_size={fits}"));
+        assert!(remedy.bytes <= free && remedy.bytes == task_bytes(&c, task(fits)), "{why}");
+        let text = why.to_string();
+        for part in
+            ["the evaluation needs ", "evaluate[B=512,T=64]", "rows. Set trainer_config.eval_batch_size="]
+        {
+            assert!(text.contains(part), "{part}: {text}");
+        }
+    }
+    // A model without an optimiser has no moments.
+    assert!(task_bytes(&c, task(32)) < bytes(&config(&["trainer_config.train_batch_size=32"])));
+}
+
+#[test]
+fn captioning_is_foreseen() {
+    let c = config(&[]);
+    let few = Task { captions: Captions { side_by_side: 5, ..CAPTIONING.captions }, ..CAPTIONING };
+    let why = refused_task(&c, CAPTIONING, task_bytes(&c, few));
+    let text = why.to_string();
+    assert_eq!(why.rows, 5, "{text}");
+    let parts = ["captioning needs ", "There is room for 5 pictures: name no more", "--device cpu"];
+    assert!(parts.iter().all(|part| text.contains(part)), "{text}");
+    let text = refused_task(&c, CAPTIONING, 1000).to_string();
+    assert!(text.contains("Not even one picture fits. The CPU has"), "{text}");
+}
+
 /// What was foreseen holds on a GPU: the programs take at least the plan's share, and no more than was said.
 #[test]
 fn a_gpu_takes_what_was_foreseen() {
@@ -129,16 +183,19 @@ fn a_gpu_takes_what_was_foreseen() {
     let load = Load { lengths: 1, validates: false, ..LOAD };
     let needs = needs(&c, load, executor.target()).unwrap();
     let free = || executor.room().unwrap().unwrap().free;
-    foresee(&c, load, &*executor).unwrap();
+    let setup = |c, load: Load| ocelli_train::run::setup(c, load.vocab, load.text, 1).unwrap();
+    let planned = foresee(&c, load, &setup(&c, load), &*executor).unwrap();
     let before = free();
-    let setup = ocelli_train::run::setup(&c, load.vocab, load.text, 1).unwrap();
-    let mut engine = Engine::new(executor.clone(), setup, 1).unwrap();
+    let mut engine = Engine::new(executor.clone(), setup(&c, load), 1).unwrap();
+    engine.adopt(planned);
     engine.step_programs(Size { batch: 1024, text: load.text }).unwrap();
     let taken = before.saturating_sub(free());
     println!("taken {taken}, by the plans {}, foreseen {}", needs.bytes() - needs.overhead, needs.bytes());
     assert!(taken >= needs.bytes() - needs.overhead, "{taken} of {needs:?}");
     assert!(taken <= needs.bytes(), "{taken} of {needs:?}");
-    let Err(TrainError::TooLarge(why)) = foresee(&huge, long, &*executor) else { panic!("it does not fit") };
+    let Err(TrainError::TooLarge(why)) = foresee(&huge, long, &setup(&huge, long), &*executor) else {
+        panic!("it does not fit")
+    };
     println!("{why}");
     assert!((16..65_536).contains(&why.rows), "{why}");
 }

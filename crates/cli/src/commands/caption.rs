@@ -12,6 +12,7 @@ use ocelli_data::source::MAX_FILE_BYTES;
 use ocelli_data::text::count;
 use ocelli_train::caption::{Caption, Captioner, Sampling};
 use ocelli_train::engine::Captions;
+use ocelli_train::memory::Task;
 use ocelli_train::settings::{self, SIDE_BY_SIDE};
 use ocelli_train::trained::{Saved, Trained};
 use serde_json::json;
@@ -76,7 +77,9 @@ fn load(args: &Args) -> anyhow::Result<Trained> {
         side_by_side: args.images.len().clamp(1, SIDE_BY_SIDE),
         positions: limit.saturating_add(1).min(saved.config.model.max_positions),
     };
-    Ok(saved.onto(executor, captions)?)
+    // A token of a prompt has one character or more.
+    let prompt = args.prompt.as_ref().map_or(1, |text| text.chars().count()).min(captions.positions);
+    Ok(saved.onto(executor, Task { captions, prompt, measured: None })?)
 }
 
 /// The prompt asked for, or how the model's captions begin of themselves.

@@ -8,6 +8,7 @@ use ocelli_cpu::CpuExecutor;
 use ocelli_data::text::count;
 use ocelli_train::engine::Captions;
 use ocelli_train::export;
+use ocelli_train::memory::Task;
 use ocelli_train::trained::Saved;
 use std::sync::Arc;
 
@@ -19,8 +20,9 @@ pub fn export(args: &Args) -> anyhow::Result<()> {
         bail!("--out {} is the snapshot itself: choose another name", args.out.display());
     }
     // Nothing is computed: the least room that a model can have.
-    let model =
-        saved.onto(Arc::new(CpuExecutor::new(Some(1))?), Captions { side_by_side: 1, positions: 2 })?;
+    let captions = Captions { side_by_side: 1, positions: 2 };
+    let task = Task { captions, prompt: 1, measured: None };
+    let model = saved.onto(Arc::new(CpuExecutor::new(Some(1))?), task)?;
     let done = match args.to {
         Names::TorchNames => export::torch_names(&model, &args.out)?,
     };

@@ -77,6 +77,10 @@ impl Setup {
         target: &dyn Target,
     ) -> Result<(Arc<StateSpec>, Vec<Plan>), EngineError> {
         let mut spec = StateSpec::default();
+        // Slots in the order in which an engine has them.
+        if self.optimizer.is_none() {
+            self.declare_rest(&mut spec, target)?;
+        }
         let graphs = kinds.iter().map(|&kind| self.graph(kind, &mut spec, target, None));
         let graphs = graphs.collect::<Result<Vec<_>, _>>()?;
         self.declare_rest(&mut spec, target)?;
@@ -128,5 +132,44 @@ impl Setup {
         };
         let graph = pipeline::run(Stage::Whole, &name, graph, &mut cx)?;
         Ok((name, graph))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::Engine;
+    use crate::memory::Planned;
+    use ocelli_cpu::CpuExecutor;
+    use ocelli_ir::executor::Executor;
+
+    /// What was planned to foresee its memory is what is loaded.
+    #[test]
+    fn an_engine_takes_over_the_plans_of_its_setup() {
+        let executor: Arc<dyn Executor> = Arc::new(CpuExecutor::new(Some(1)).unwrap());
+        let small = ["model_config.n_layer=1", "model_config.num_blks=1", "trainer_config.grad_accum=2"];
+        let overrides = small.map(String::from).to_vec();
+        let asked = ocelli_config::Request { name: None, path: None, overrides };
+        let c = ocelli_config::load(&asked).unwrap().config;
+        let size = Size { batch: 3, text: 5 };
+        for trains in [true, false] {
+            let setup = || {
+                let setup = crate::run::setup(&c, 9, 20, 100).unwrap();
+                Setup { optimizer: setup.optimizer.filter(|_| trains), ..setup }
+            };
+            let mut kinds = if trains { setup().step(size) } else { vec![] };
+            let prefill = Size { batch: setup().captions.side_by_side, text: 2 };
+            kinds.extend([Kind::Evaluate(size), Kind::Prefill(prefill), Kind::Decode]);
+            let (_, plans) = setup().plans(&kinds, executor.target()).unwrap();
+            let hashes: Vec<u64> = plans.iter().map(Plan::hash).collect();
+            let mut engine = Engine::new(executor.clone(), setup(), 1).unwrap();
+            engine.adopt(Planned(kinds.iter().copied().zip(plans).collect()));
+            assert_eq!(engine.planned.len(), kinds.len());
+            for (&kind, hash) in kinds.iter().zip(hashes) {
+                engine.load(kind).unwrap();
+                assert_eq!(engine.programs[&kind].plan().hash(), hash);
+            }
+            assert!(engine.planned.is_empty());
+        }
     }
 }

@@ -5,6 +5,7 @@ use super::{Captioned, Evaluated, Judged, Summed, attributes};
 use crate::caption::{Captioner, Sampling};
 use crate::engine::Captions;
 use crate::error::TrainError;
+use crate::memory::{Measured, Task};
 use crate::report::{Attributes, Counts};
 use crate::run::tally::{Part, Tally};
 use crate::settings::SIDE_BY_SIDE;
@@ -52,8 +53,15 @@ impl Measure {
             side_by_side: saved.config.trainer.eval_batch_size.min(SIDE_BY_SIDE),
             positions: longest.saturating_add(1),
         };
+        let measured = Measured {
+            rows: saved.config.trainer.eval_batch_size,
+            text: dataset.lengths().limit(),
+            lengths: dataset.lengths().buckets().len(),
+        };
         let path = saved.path.clone();
-        let model = saved.onto(executor, captions)?;
+        // A caption begins with one character at most of itself.
+        let task = Task { captions, prompt: 1, measured: Some(measured) };
+        let model = saved.onto(executor, task)?;
         let prompt = model.tokenizer.encode(&model.first_text()).map(|e| e.ids).unwrap_or_default();
         let (loss, tally, judged, captioned) = Default::default();
         Ok(Self { path, model, prompt, dataset, rows, done: 0, loss, tally, judged, captioned })

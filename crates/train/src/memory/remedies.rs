@@ -38,6 +38,22 @@ fn at_most(c: &Config, rows: usize) -> Config {
     c
 }
 
+/// The largest number of rows below `most`, which does not fit, that does; 0 if none. True beside it if the time to look was
+/// over: a larger one may fit.
+pub fn largest(
+    most: usize,
+    mut fits: impl FnMut(usize) -> Result<bool, TrainError>,
+) -> Result<(usize, bool), TrainError> {
+    let until = Instant::now() + PATIENCE;
+    // Fits, and does not.
+    let (mut low, mut high) = (0, most);
+    while high - low > 1 && Instant::now() < until {
+        let rows = low.midpoint(high);
+        (low, high) = if fits(rows)? { (rows, high) } else { (low, rows) };
+    }
+    Ok((low, high - low > 1))
+}
+
 /// The largest batch that fits into `free` bytes, whether a larger one may, and all that is enough.
 pub fn find(
     c: &Config,
@@ -45,16 +61,10 @@ pub fn find(
     target: &dyn Target,
     free: usize,
 ) -> Result<(usize, bool, Vec<Remedy>), TrainError> {
-    let until = Instant::now() + PATIENCE;
     let bytes = |c: &Config| needs(c, load, target).map(|needs| needs.bytes());
     let t = &c.trainer;
-    // Fits, and does not.
-    let (mut low, mut high) = (0, t.train_batch_size.max(t.eval_batch_size));
-    while high - low > 1 && Instant::now() < until {
-        let rows = low.midpoint(high);
-        let fits = bytes(&at_most(c, rows))? <= free;
-        (low, high) = if fits { (rows, high) } else { (low, rows) };
-    }
+    let most = t.train_batch_size.max(t.eval_batch_size);
+    let (low, at_least) = largest(most, |rows| Ok(bytes(&at_most(c, rows))? <= free))?;
     let mut remedies = Vec::new();
     let mut offer = |overrides: String, note, c: &Config| -> Result<bool, TrainError> {
         let bytes = bytes(c)?;
@@ -83,7 +93,7 @@ pub fn find(
         c.trainer.amp_dtype = if half == DType::F16 { AmpDtype::Fp16 } else { AmpDtype::Bf16 };
         offer("trainer_config.use_amp=True".into(), "the same batch, ", &c)?;
     }
-    Ok((low, high - low > 1, remedies))
+    Ok((low, at_least, remedies))
 }
 
 /// The keys that differ.

@@ -57,7 +57,6 @@ impl<'a> Run<'a> {
             None => Resumed::default(),
         };
         let total = total_steps(c, &sampler, &resumed)?;
-        foresee(request, &data)?;
         let mut engine = engine(request, &data, total)?;
         if let Some(origin) = &origin {
             checkpoint::restore(&mut engine, &origin.path, &origin.snapshot, |_| true)?;
@@ -172,22 +171,19 @@ fn other_tuning(then: &str, executor: &dyn Executor) -> Option<String> {
     })
 }
 
-/// That the run fits into the device's memory.
-fn foresee(request: &Request, data: &Prepared) -> Result<(), TrainError> {
+/// The model with its optimiser, at its initial weights, on a device that has the memory for it.
+fn engine(request: &Request, data: &Prepared, total: u64) -> Result<Engine, TrainError> {
+    let (c, executor) = (&request.config, &request.executor);
     let load = Load {
         vocab: data.tokenizer.vocab_size(),
         text: data.train.lengths().limit(),
         lengths: data.train.lengths().buckets().len(),
         validates: data.validation.is_some(),
     };
-    memory::foresee(&request.config, load, &*request.executor)
-}
-
-/// The model with its optimiser, at its initial weights.
-fn engine(request: &Request, data: &Prepared, total: u64) -> Result<Engine, TrainError> {
-    let c = &request.config;
-    let setup = setup(c, data.tokenizer.vocab_size(), data.train.lengths().limit(), total)?;
-    let mut engine = Engine::new(request.executor.clone(), setup, c.trainer.seed)?;
+    let setup = setup(c, load.vocab, load.text, total)?;
+    let planned = memory::foresee(c, load, &setup, &**executor)?;
+    let mut engine = Engine::new(executor.clone(), setup, c.trainer.seed)?;
+    engine.adopt(planned);
     engine.set_lr(c.trainer.lr)?;
     Ok(engine)
 }

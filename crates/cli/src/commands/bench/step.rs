@@ -26,8 +26,9 @@ pub fn step(args: &Args) -> anyhow::Result<()> {
     let mut asked = c.clone();
     asked.trainer.train_batch_size = size.batch;
     let load = Load { vocab, text: size.text, lengths: 1, validates: false };
-    memory::foresee(&asked, load, &*executor)?;
+    let planned = memory::foresee(&asked, load, &setup, &*executor)?;
     let mut engine = Engine::new(executor, setup, c.trainer.seed)?;
+    engine.adopt(planned);
     engine.set_lr(c.trainer.lr)?;
     groups::notes(&c, engine.spec())?.iter().for_each(|line| warn(&format!("note: {line}")));
     let about = engine.describe_step(size)?;

@@ -34,10 +34,11 @@ impl Runner {
         let (mut c, executor) = device::of(&resolved, &mut |_| ())?;
         c.trainer.train_batch_size = common.size.batch;
         let load = Load { vocab: common.vocab, text: common.size.text, lengths: 1, validates: false };
-        memory::foresee(&c, load, &*executor)?;
         let on_cpu = executor.target().name() == "cpu";
         let setup = run::setup(&c, common.vocab, common.longest, common.total)?;
+        let planned = memory::foresee(&c, load, &setup, &*executor)?;
         let mut engine = Engine::new(executor, setup, c.trainer.seed)?;
+        engine.adopt(planned);
         engine.set_lr(c.trainer.lr)?;
         let programs = engine.step_programs(common.size)?;
         let turns = Turns::new(common.batches.clone(), c.trainer.grad_accum);
