@@ -321,6 +321,10 @@ impl Executor for CudaExecutor {
         Ok(Some(room))
     }
 
+    fn crossed(&self) -> Option<u64> {
+        Some(lock(&self.shared.feed).crossed())
+    }
+
     fn tuning(&self) -> Option<String> {
         self.shared.tuner.get().map(Tuner::mark)
     }

@@ -1,20 +1,23 @@
-//! How batches get to the device: host memory that is filled in turn, and with `prefetch` a queue of its own that copies the
-//! next batch while a program runs.
+//! How batches get to the device: host memory that is filled in turn, device memory that it is copied to, and with `prefetch` a
+//! queue of its own for that, so that the next batch crosses the bus while a program runs.
 //!
-//! Every program reads its inputs at fixed addresses, which a recorded graph needs. Without `prefetch` the copy to them
-//! stands in the queue of programs. With it the bus is crossed on the second queue, to one of two places that all programs
-//! share, and what stands in front of the program is a copy within the device, some microseconds long.
+//! Every program reads its inputs at fixed addresses, which a recorded graph needs. What stands in front of it in its queue is
+//! one kernel, which brings them there and widens indices (`narrow.rs`), some microseconds long.
 //!
-//! Order: a host buffer is filled again once it was copied; a place is written again once it was copied on; a program starts
+//! Order: a host buffer is filled again once it was copied; a place is written again once it was read; a program starts
 //! once its inputs have arrived. The host may be [`STAGES`] batches ahead, and waits for nothing else.
 
-use crate::driver::{Context, DeviceBuffer, Driven, Event, HostBuffer, Stream};
+use crate::driver::{Context, DeviceBuffer, Driven, Event, Function, HostBuffer, Stream};
+use crate::narrow::{self, Input, Part};
 use std::sync::Arc;
 
 /// Batches that the host may be ahead.
 const STAGES: usize = 3;
 /// Places on the device.
 pub const PLACES: usize = 2;
+/// Threads of a block of the kernel, and blocks at most: they go round.
+const THREADS: u32 = 256;
+const BLOCKS: usize = 256;
 
 /// The way of all programs of an executor.
 #[derive(Debug)]
@@ -29,6 +32,10 @@ pub struct Feed {
     places: Vec<(DeviceBuffer, Event)>,
     bytes: usize,
     fed: usize,
+    /// Inputs of the last batch.
+    parts: Vec<Part>,
+    /// Bytes that crossed the bus so far.
+    crossed: u64,
 }
 
 impl Feed {
@@ -46,6 +53,8 @@ impl Feed {
             places: vec![],
             bytes: 0,
             fed: 0,
+            parts: vec![],
+            crossed: 0,
         })
     }
 
@@ -65,46 +74,52 @@ impl Feed {
             self.stages
                 .push((HostBuffer::new(&self.context, bytes, self.pinned)?, Event::new(&self.context)?));
         }
-        for _ in 0..if self.copies.is_some() { PLACES } else { 0 } {
+        for _ in 0..PLACES {
             self.places.push((DeviceBuffer::new(&self.context, bytes)?, Event::new(&self.context)?));
         }
         self.bytes = bytes;
         Ok(())
     }
 
-    /// Queues copies of `inputs` to the offsets `starts` of `to`, the first `bytes` bytes of which are inputs.
+    /// Bytes of inputs that crossed the bus so far.
+    pub fn crossed(&self) -> u64 {
+        self.crossed
+    }
+
+    /// Queues all that brings inputs to where they start in the program's memory `to`; `unpack` is the kernel for it.
     ///
     /// # Errors
     /// If the driver fails, or anything queued before did.
     pub fn hand(
         &mut self,
         compute: &Stream,
-        to: &mut DeviceBuffer,
-        bytes: usize,
-        starts: &[usize],
-        inputs: &[&[u8]],
+        unpack: &Function,
+        to: &DeviceBuffer,
+        inputs: &[Input],
+        given: &[&[u8]],
     ) -> Driven<()> {
-        if bytes == 0 {
+        if self.bytes == 0 || inputs.is_empty() {
             return Ok(());
         }
         let (host, copied) = &mut self.stages[self.fed % STAGES];
         // Waits only if the host is STAGES batches ahead of the device.
         copied.synchronize()?;
-        for (&at, input) in starts.iter().zip(inputs) {
-            host.bytes_mut()[at..][..input.len()].copy_from_slice(input);
+        let bytes = narrow::pack(host.bytes_mut(), inputs, given, &mut self.parts);
+        let (place, free) = &mut self.places[self.fed % PLACES];
+        let bus = self.copies.as_ref().unwrap_or(compute);
+        bus.wait(free)?;
+        place.write_from(bus, host, bytes)?;
+        copied.record(bus)?;
+        compute.wait(copied)?;
+        for (words, most) in narrow::launches(&self.parts, place.address(), to.address()) {
+            let grid = [most.div_ceil(THREADS as usize).clamp(1, BLOCKS) as u32, 1, 1];
+            // SAFETY: `words` are the kernel's arguments. It reads what `pack` wrote and was copied to `place`, and writes inputs of
+            // the program where they start, each up to a multiple of 16 bytes, which its memory has. `place` goes once all
+            // queued work is done, and so does the program's memory.
+            unsafe { unpack.launch(compute, grid, THREADS, 0, &words, false) }?;
         }
-        if let Some(copies) = &self.copies {
-            let (place, free) = &mut self.places[self.fed % PLACES];
-            copies.wait(free)?;
-            place.write_from(copies, host, bytes)?;
-            copied.record(copies)?;
-            compute.wait(copied)?;
-            to.copy_from(compute, place, 0, bytes)?;
-            free.record(compute)?;
-        } else {
-            to.write_from(compute, host, bytes)?;
-            copied.record(compute)?;
-        }
+        free.record(compute)?;
+        self.crossed += bytes as u64;
         self.fed += 1;
         Ok(())
     }

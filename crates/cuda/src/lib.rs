@@ -7,7 +7,7 @@
 //! Map: `ops` says what each op becomes; `elements` makes kernels from expressions; `plan` lowers a whole plan, and `late` makes
 //! the sums that its launches leave behind; [`CudaProgram`] runs it, `overlap` says which launches start while others end,
 //! `feed` hands it batches, `reads` brings metrics back; `executor/tune` chooses by measuring. `unsafe` is where libraries are
-//! opened and called (`libraries`, `gpu`, `driver`, `nvrtc`, `blas`) and where launches are queued (`program`, `executor/tune`).
+//! opened and called (`libraries`, `gpu`, `driver`, `nvrtc`, `blas`) and where launches are queued (`program`, `feed`, `executor/tune`).
 
 mod addresses;
 mod blas;
@@ -21,6 +21,7 @@ mod gpu;
 mod late;
 mod libraries;
 mod lower;
+mod narrow;
 mod nvrtc;
 mod ops;
 mod overlap;
@@ -51,6 +52,7 @@ pub fn kernel_sources(
     machine: Machine,
 ) -> Result<Vec<String>, ocelli_ir::executor::ExecError> {
     let (steps, _) = plan::steps(plan, machine)?;
-    let sources: std::collections::BTreeSet<&str> = steps.iter().flat_map(plan::Step::sources).collect();
+    let all = steps.iter().flat_map(plan::Step::sources).chain([narrow::SOURCE]);
+    let sources: std::collections::BTreeSet<&str> = all.collect();
     Ok(sources.into_iter().map(|s| format!("{}\n{s}", executor::PRELUDE)).collect())
 }

@@ -2,8 +2,9 @@
 
 use crate::addresses::Addresses;
 use crate::blas::WORKSPACE;
-use crate::driver::{self, DeviceBuffer, Driven, DriverFault, Event, Graph, Stream};
+use crate::driver::{self, DeviceBuffer, Driven, DriverFault, Event, Function, Graph, Stream};
 use crate::executor::{Shared, lock};
+use crate::narrow::{self, Input};
 use crate::overlap;
 use crate::plan::{self, Own, Step};
 use crate::ready::{Ready, prepare};
@@ -41,6 +42,9 @@ pub struct CudaProgram {
     steps: Vec<Step>,
     ready: Vec<Vec<Ready>>,
     own: Own,
+    /// Its inputs, and the kernel that brings them.
+    inputs: Vec<Input>,
+    unpack: Function,
     memory: DeviceBuffer,
     /// Lists of addresses, one behind the other, and where each step's starts.
     tables: DeviceBuffer,
@@ -57,6 +61,10 @@ impl CudaProgram {
     pub(crate) fn load(plan: Plan, shared: &Arc<Shared>) -> Result<Self, ExecError> {
         let (steps, own) = plan::steps(&plan, shared.machine)?;
         let ready = prepare(&plan, &steps, shared)?;
+        let typed = own.inputs.iter().zip(&plan.inputs);
+        let inputs = typed.map(|(&start, (_, ty))| Input { start, dtype: ty.dtype }).collect();
+        let unpack = (shared.function(narrow::SOURCE, narrow::ENTRY, 0))
+            .map_err(|e| failed("the kernel of inputs", 0, &e))?;
         let context = shared.stream.context();
         let (table_starts, table_bytes) = footprint::tables(&steps);
         let device =
@@ -74,7 +82,22 @@ impl CudaProgram {
         };
         let shared = shared.clone();
         let (binding, fits, name) = (None, None, Arc::from(&*plan.name));
-        Ok(Self { plan, steps, ready, own, memory, tables, table_starts, binding, fits, shared, id, name })
+        Ok(Self {
+            plan,
+            steps,
+            ready,
+            own,
+            inputs,
+            unpack,
+            memory,
+            tables,
+            table_starts,
+            binding,
+            fits,
+            shared,
+            id,
+            name,
+        })
     }
 
     /// Number of kernels, products and fills of one run.
@@ -211,10 +234,9 @@ impl CudaProgram {
         let state = own_state(&self.plan, state)?;
         self.bind(state)?;
         driver::queued(&self.name);
-        let bytes = self.own.input_bytes;
         lock(&self.shared.feed)
-            .hand(&self.shared.stream, &mut self.memory, bytes, &self.own.inputs, inputs)
-            .map_err(|e| failed(&format!("inputs of program '{}'", self.plan.name), bytes, &e))
+            .hand(&self.shared.stream, &self.unpack, &self.memory, &self.inputs, inputs)
+            .map_err(|e| failed(&format!("inputs of program '{}'", self.plan.name), self.own.input_bytes, &e))
     }
 }
 

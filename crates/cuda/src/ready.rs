@@ -4,6 +4,7 @@ use crate::blas::{Blas, Product};
 use crate::driver::Function;
 use crate::executor::{Shared, tune};
 use crate::lower::{Arg, Call};
+use crate::narrow;
 use crate::plan::Step;
 use crate::target::NAME;
 use ocelli_ir::executor::ExecError;
@@ -50,7 +51,7 @@ impl Ready {
 /// # Errors
 /// If a kernel does not compile, or the library cannot make a product.
 pub fn prepare(plan: &Plan, steps: &[Step], shared: &Arc<Shared>) -> Result<Vec<Vec<Ready>>, ExecError> {
-    shared.compile(steps.iter().flat_map(Step::sources))?;
+    shared.compile(steps.iter().flat_map(Step::sources).chain([narrow::SOURCE]))?;
     let products = steps.iter().flat_map(|s| &s.lowered.calls).any(|c| matches!(c, Call::Gemm(_)));
     let tuner = if products { shared.tuner()? } else { None };
     if let Some(tuner) = tuner {

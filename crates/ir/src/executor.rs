@@ -243,6 +243,11 @@ pub trait Executor: Send + Sync {
         Ok(None)
     }
 
+    /// Bytes of inputs that crossed a bus to the device so far; none if there is no bus.
+    fn crossed(&self) -> Option<u64> {
+        None
+    }
+
     /// What stands for the choices of kernels made so far by measuring (rule 9); none if nothing is chosen so.
     fn tuning(&self) -> Option<String> {
         None

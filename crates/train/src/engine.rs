@@ -225,6 +225,11 @@ impl Engine {
         self.executor.tuning()
     }
 
+    /// Bytes of inputs that crossed a bus to the device so far; none if there is no bus.
+    pub fn crossed(&self) -> Option<u64> {
+        self.executor.crossed()
+    }
+
     /// The device's memory, where it has one of its own.
     ///
     /// # Errors

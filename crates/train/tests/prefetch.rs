@@ -1,5 +1,6 @@
-//! Ways for batches to a GPU (`prefetch`, `pinned_memory`, `cuda_graph`): whatever is on, every step sees its own batch. The
-//! host never waits between the steps, so it is as far ahead as it can be. Without a GPU: "skipped: no CUDA device".
+//! Ways for batches to a GPU (`prefetch`, `pinned_memory`, `cuda_graph`): whatever is on, every step sees its own batch, whose
+//! indices cross the bus in a byte each. The host never waits between the steps, so it is as far ahead as it can be. Without a
+//! GPU: "skipped: no CUDA device".
 
 mod step_support;
 
@@ -57,6 +58,9 @@ fn every_way_of_a_batch_gives_the_same_bits() {
         };
         let [have, again] = [trained(&gpu), trained(&gpu)];
         let want = first.get_or_insert_with(|| have.clone());
+        // Pictures, tokens, targets, weights, samples; each up to a multiple of 16 bytes.
+        let bytes = 5 * 192 + 48 + 48 + 160 + 16;
+        assert_eq!(gpu.crossed(), Some(2 * STEPS as u64 * bytes));
         let what = format!("graph {cuda_graph}, prefetch {prefetch}, pinned {pinned_memory}");
         assert!(have == again, "{what}: two runs differ");
         assert!(have == *want, "{what}: other bits");

@@ -38,10 +38,13 @@ pub fn step(args: &Args) -> anyhow::Result<()> {
     let batches = batches::all(size, side, vocab);
     let mut turns = Turns::new(batches.clone(), per_step);
     turns.steps(&mut engine, batches::WARM_UP)?;
+    let warmed = engine.crossed();
     let (all, groups) = (args.steps as usize, (args.steps as usize).min(GROUPS));
     let mut ms = (0..groups)
         .map(|i| turns.steps(&mut engine, (i + 1) * all / groups - i * all / groups))
         .collect::<Result<Vec<_>, _>>()?;
+    // Indices are as narrow as a batch lets them be: it is known once the steps are taken.
+    let crossed = engine.crossed().zip(warmed).map(|(now, then)| (now - then) / all.max(1) as u64);
     let attempts = engine.attempts()?;
     let loss = engine.metrics(attempts - 1, attempts)?.first().map_or(f32::NAN, |m| m.loss());
     ms.sort_by(f64::total_cmp);
@@ -55,17 +58,19 @@ pub fn step(args: &Args) -> anyhow::Result<()> {
         say_json(&json!({
             "step": about, "programs": objects(&programs, &launches), "batch": size.batch, "length": size.text, "grad_accum": per_step, "steps": all,
             "ms": {"median": median, "min": least, "max": most}, "images_per_s": images, "loss": loss,
-            "peak_memory_bytes": peak, "device_memory": device.as_ref().map(of_device),
+            "bus_bytes_a_step": crossed, "peak_memory_bytes": peak, "device_memory": device.as_ref().map(of_device),
             "tuning": engine.tuning(),
         }));
     } else {
+        let bus =
+            crossed.map_or_else(String::new, |n| format!("; {:.2} MB a step cross the bus", n as f64 / 1e6));
         let memory = match (&device, peak) {
             (Some(device), _) => format!("; {}", device_words(device)),
             (None, Some(peak)) => format!("; peak memory {:.0} MB", peak as f64 / 1e6),
             (None, None) => String::new(),
         };
         say(&format!(
-            "{median:.2} ms a step (median of {} groups, {least:.2} to {most:.2}), {images:.0} images/s{memory}",
+            "{median:.2} ms a step (median of {} groups, {least:.2} to {most:.2}), {images:.0} images/s{bus}{memory}",
             ms.len()
         ));
         for (program, launches) in programs.iter().zip(&launches) {

@@ -1,0 +1,144 @@
+//! Inputs as they cross the bus: indices in one byte or two where the largest of a batch fits, and on the device in four again.
+//! So the widths are a batch's own; the plan knows nothing of them, and the program reads what the host gave.
+
+use ocelli_ir::DType;
+
+/// The kernel that brings inputs to where programs read them.
+pub const SOURCE: &str = include_str!("kernels/unpack.cu");
+/// Its name.
+pub const ENTRY: &str = "unpack";
+/// Inputs that it takes at once.
+pub const PARTS: usize = 6;
+
+/// Where an input starts, and the type of its elements.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Input {
+    /// Bytes from the start of the program's memory, a multiple of [`PIECE`].
+    pub start: usize,
+    /// Indices may be narrowed.
+    pub dtype: DType,
+}
+
+/// An input on its way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Part {
+    /// Bytes from the start of what crosses the bus, a multiple of [`PIECE`].
+    pub from: usize,
+    /// Bytes from the start of the program's memory.
+    pub to: usize,
+    /// Elements of `width` bytes.
+    pub count: usize,
+    /// 1 or 2 for indices that become u32; [`PIECE`] for pieces of anything else.
+    pub width: usize,
+}
+
+/// Bytes that are copied at once. What is behind the last of an input's bytes up to a multiple of it is nobody's, in its memory.
+pub const PIECE: usize = 16;
+
+/// Writes inputs to `host` one behind the other, each as narrow as it can be, and lists them in `parts`; bytes in all. They take no
+/// more than the inputs with each rounded up to a multiple of [`PIECE`].
+///
+/// # Panics
+/// If they do not fit.
+pub fn pack(host: &mut [u8], inputs: &[Input], given: &[&[u8]], parts: &mut Vec<Part>) -> usize {
+    parts.clear();
+    let mut at = 0;
+    for (input, bytes) in inputs.iter().zip(given) {
+        let words = || bytes.chunks_exact(4).map(|w| u32::from_le_bytes([w[0], w[1], w[2], w[3]]));
+        let largest = if input.dtype == DType::U32 { words().fold(0, u32::max) } else { u32::MAX };
+        let (width, size) = match largest {
+            0..=0xff => (1, bytes.len() / 4),
+            0x100..=0xffff => (2, bytes.len() / 2),
+            _ => (PIECE, bytes.len()),
+        };
+        let to = &mut host[at..][..size];
+        match width {
+            1 => to.iter_mut().zip(words()).for_each(|(to, x)| *to = x as u8),
+            2 => to
+                .chunks_exact_mut(2)
+                .zip(words())
+                .for_each(|(to, x)| to.copy_from_slice(&(x as u16).to_le_bytes())),
+            _ => to.copy_from_slice(bytes),
+        }
+        parts.push(Part { from: at, to: input.start, count: size.div_ceil(width), width });
+        at += size.next_multiple_of(PIECE);
+    }
+    at
+}
+
+/// The arguments of launches that take `parts` from the address `from` to the address `to`, and the largest number of elements of each.
+pub fn launches(parts: &[Part], from: u64, to: u64) -> impl Iterator<Item = (Vec<u64>, usize)> {
+    parts.chunks(PARTS).map(move |parts| {
+        let words = |p: &Part| [from + p.from as u64, to + p.to as u64, p.count as u64, p.width as u64];
+        let mut all: Vec<u64> = parts.iter().flat_map(words).collect();
+        all.resize(4 * PARTS, 0);
+        (all, parts.iter().map(|p| p.count).max().unwrap_or(0))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What the kernel does.
+    fn unpacked(host: &[u8], parts: &[Part], memory: &mut [u8]) {
+        for p in parts {
+            for i in 0..p.count {
+                let from = &host[p.from + i * p.width..][..p.width];
+                if p.width == PIECE {
+                    memory[p.to + i * PIECE..][..PIECE].copy_from_slice(from);
+                } else {
+                    let mut word = [0; 4];
+                    word[..p.width].copy_from_slice(from);
+                    memory[p.to + i * 4..][..4].copy_from_slice(&word);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn every_input_arrives_as_it_was_given() {
+        let u32s = |words: &[u32]| words.iter().flat_map(|w| w.to_le_bytes()).collect::<Vec<u8>>();
+        let given = [
+            (DType::U8, (0..37).map(|i| i * 7).collect::<Vec<u8>>()),
+            (DType::U32, u32s(&[0, 255, 3, 7, 9])),
+            (DType::U32, u32s(&[0, 256, 65_535])),
+            (DType::U32, u32s(&[65_536, 1, u32::MAX])),
+            (DType::F32, u32s(&[0, 1, 2])),
+            (DType::U32, vec![]),
+            (DType::U32, u32s(&[5])),
+        ];
+        let mut end = 0;
+        let mut inputs = Vec::new();
+        for (dtype, bytes) in &given {
+            inputs.push(Input { start: end, dtype: *dtype });
+            end = (end + bytes.len()).next_multiple_of(256);
+        }
+        let bytes: Vec<&[u8]> = given.iter().map(|(_, bytes)| &bytes[..]).collect();
+        let (mut host, mut parts) = (vec![0xaa; end], Vec::new());
+        // The second time over what the first one left.
+        for _ in 0..2 {
+            let crossed = pack(&mut host, &inputs, &bytes, &mut parts);
+            assert_eq!(crossed, 48 + 16 + 16 + 16 + 16 + 16);
+            let widths: Vec<usize> = parts.iter().map(|p| p.width).collect();
+            assert_eq!(widths, [16, 1, 2, 16, 16, 1, 1]);
+            assert!(parts.iter().all(|p| p.from % PIECE == 0 && p.to % PIECE == 0));
+            let mut memory = vec![0x55; end];
+            unpacked(&host, &parts, &mut memory);
+            for (input, bytes) in inputs.iter().zip(&bytes) {
+                assert_eq!(&memory[input.start..][..bytes.len()], *bytes);
+            }
+        }
+        let all: Vec<_> = launches(&parts, 1000, 2000).collect();
+        assert_eq!(all.len(), 2);
+        assert!(all.iter().all(|(words, _)| words.len() == 4 * PARTS));
+        assert_eq!((&all[0].0[..4], all[0].1), (&[1000, 2000, 3, 16][..], 5));
+        assert_eq!(all[1].0[4..], [0; 20]);
+    }
+
+    #[test]
+    fn the_kernel_takes_as_many_inputs_as_it_is_given() {
+        assert_eq!(SOURCE.matches("    take(from").count(), PARTS);
+        assert_eq!(SOURCE.matches("u64 from").count() - 1, PARTS);
+    }
+}
