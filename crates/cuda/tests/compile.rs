@@ -3,7 +3,7 @@
 
 mod common;
 
-use common::bodies::bodies;
+use common::bodies::{bodies, layers};
 use ocelli_cuda::{CudaTarget, Machine, NvrtcFault, compile, kernel_sources};
 use ocelli_ir::executor::Target;
 use ocelli_ir::op::Gen;
@@ -17,7 +17,9 @@ const ARCHITECTURES: [&str; 5] = ["sm_80", "sm_89", "sm_90a", "sm_100", "sm_120"
 
 /// GPUs that kernels are made for: without the matrix instructions of compute capability 9.0, and with them.
 fn machine(arch: &str) -> Machine {
-    Machine { wgmma: arch == "sm_90a", ..Machine::new(132) }
+    let wgmma = arch == "sm_90a";
+    let plain = Machine::new(132);
+    Machine { wgmma, shared: if wgmma { 227 * 1024 } else { plain.shared }, ..plain }
 }
 
 /// Kernels' own texts start behind this.
@@ -42,7 +44,7 @@ fn sources(machine: Machine) -> BTreeSet<String> {
         }
     }
     for half in [DType::Bf16, DType::F16] {
-        for sample in bodies(half) {
+        for sample in bodies(half).into_iter().chain(layers(half)) {
             let case = Case::new(&target, &sample, &mut Gen::new(3), Lie::Dense);
             if !target.has_kernel(&case.op, &case.types()) {
                 continue;

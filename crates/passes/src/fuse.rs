@@ -1,8 +1,8 @@
 //! Pass `fuse` (reassociating): ops that follow each other become one op, where the device has a kernel for it.
 //!
-//! The pass knows no pattern. It joins an op with one that makes what it reads, and the two with a third, as long as
-//! the target says that it has a kernel for what they are together ([`Fused`] holds that as a small graph). The new graph
-//! means the same as the old one to the bit; a kernel may keep in 32 bits what lies between, or add in another order.
+//! It joins an op with one that makes what it reads, and the two with a third, as long as the target says that it has a
+//! kernel for what they are together ([`Fused`] holds that as a small graph). Only one pattern is looked for, before that:
+//! layers with products at both ends (`hidden`). The new graph means the same as the old one to the bit; a kernel may keep in 32 bits what lies between, or add in another order.
 //!
 //! Ops of one unit belong to one part of the program. Views are looked through: one that lies between two ops of a unit
 //! comes along into its body, and so does a constant; who else looks at the result in another way does so outside.
@@ -12,6 +12,7 @@
 
 mod body;
 mod groups;
+mod hidden;
 
 use groups::Groups;
 use ocelli_ir::executor::Target;
@@ -25,8 +26,9 @@ use std::sync::Arc;
 /// # Errors
 /// Never on a graph that was built by the builder; types are checked anew.
 pub fn fuse(graph: &Graph, target: &dyn Target) -> Result<Graph, GraphError> {
+    let graph = &hidden::again(graph, target)?;
     let mut groups = Groups::new(graph);
-    let mut joined = false;
+    let mut joined = hidden::join(&mut groups, target)?;
     for node in 0..graph.nodes().len() {
         while groups.grow(node, target)? {
             joined = true;

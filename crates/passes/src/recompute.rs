@@ -15,14 +15,39 @@ use std::collections::HashMap;
 /// # Errors
 /// Never on a graph that was built by the builder; types are checked anew.
 pub fn recompute(graph: &Graph) -> Result<Graph, GraphError> {
-    let again = again(graph);
+    Ok(made_again(graph, &again(graph), |_, node| node.phase == Phase::Backward)?.graph)
+}
+
+/// Values of the new graph by those of the old.
+type Values = HashMap<Value, Value>;
+
+/// A graph of which a part computes values again.
+pub(crate) struct Again {
+    /// The graph.
+    pub(crate) graph: Graph,
+    /// Its values by those of the graph it was made from.
+    pub(crate) first: Values,
+    /// Those that are made again, likewise.
+    pub(crate) second: Values,
+}
+
+/// The graph in which some nodes of the backward part, which `reads` knows by number, read their own of those values that
+/// `again` says, by index: made again, once, where they first need them.
+///
+/// # Errors
+/// Never on a graph that was built by the builder; types are checked anew.
+pub(crate) fn made_again(
+    graph: &Graph,
+    again: &[bool],
+    reads: impl Fn(usize, &Node) -> bool,
+) -> Result<Again, GraphError> {
     let (mut out, mut first, mut second) = (Graph::new(), HashMap::new(), HashMap::new());
-    for node in graph.nodes() {
+    for (i, node) in graph.nodes().iter().enumerate() {
         let mut inputs = Vec::with_capacity(node.inputs.len());
         for &v in &node.inputs {
-            let repeats = node.phase == Phase::Backward && again[v.index()];
+            let repeats = again[v.index()] && reads(i, node);
             inputs.push(if repeats {
-                repeat(graph, &again, v, &mut out, &first, &mut second)?
+                repeat(graph, again, v, &mut out, &first, &mut second)?
             } else {
                 first[&v]
             });
@@ -31,13 +56,10 @@ pub fn recompute(graph: &Graph) -> Result<Graph, GraphError> {
         first.extend(node.outputs.iter().copied().zip(new));
     }
     graph.outputs().iter().for_each(|(name, v)| out.output(name, first[v]));
-    Ok(out)
+    Ok(Again { graph: out, first, second })
 }
 
-/// Values of the new graph by those of the old.
-type Values = HashMap<Value, Value>;
-
-/// A value of the forward part, computed again in the backward part, once.
+/// A value, computed again in the backward part, once.
 fn repeat(
     graph: &Graph,
     again: &[bool],

@@ -49,7 +49,7 @@ fn same_op(a: &Op, b: &Op) -> bool {
 }
 
 /// The nodes that something needs.
-fn live(graph: &Graph) -> Vec<bool> {
+pub(crate) fn live(graph: &Graph) -> Vec<bool> {
     let mut live = vec![false; graph.nodes().len()];
     graph.outputs().iter().for_each(|(_, v)| live[graph.values()[v.index()].node] = true);
     for (i, node) in graph.nodes().iter().enumerate().rev() {

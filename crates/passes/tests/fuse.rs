@@ -3,7 +3,7 @@
 use ocelli_ir::dropout::Dropout;
 use ocelli_ir::executor::Target;
 use ocelli_ir::op::{Fill, Gen};
-use ocelli_ir::ops::{Adam, DropoutOp, Fused, Increment, ReduceSum};
+use ocelli_ir::ops::{Adam, DropoutOp, Fused, GeluGrad, Increment, MatMul, ReduceSum};
 use ocelli_ir::reference::evaluate;
 use ocelli_ir::{DType, Graph, Init, Op, Phase, Slot, SlotKind, StateSpec, TensorType, Value, View};
 use ocelli_passes::fuse::fuse;
@@ -55,6 +55,19 @@ const PRODUCTS: Device =
     Device(|op| ops(op)[0] == "matmul" && ops(op)[1..].iter().all(|name| is_elementwise(name)));
 const NORMS: Device = Device(|op| ops(op) == ["layer_norm", "matmul"]);
 const ALL: Device = Device(|_| true);
+/// The three parts of a hidden layer: forward, from row to row, sums over rows.
+const LAYERS: Device = Device(|op| is_part(op, 3));
+/// The last of them is missing.
+const NO_SUMS: Device = Device(|op| is_part(op, 2));
+
+fn is_part(op: &Fused, parts: usize) -> bool {
+    let known: [&[&str]; 3] = [
+        &["matmul", "gelu", "matmul"],
+        &["matmul", "matmul", "gelu_grad", "matmul"],
+        &["matmul", "gelu", "matmul", "matmul", "gelu_grad", "matmul", "reduce_sum"],
+    ];
+    known[..parts].contains(&&ops(op)[..])
+}
 
 fn matrix(g: &mut Graph, name: &str) -> Value {
     g.input(name, TensorType::f32([8, 8]))
@@ -230,6 +243,65 @@ fn what_works_in_place_still_does() {
     assert_eq!(names, ["fused exp+exp", "increment", "constant 1", "adam"]);
 }
 
+/// A hidden layer and, if it is wanted, its gradients.
+fn layer(gradients: bool) -> Graph {
+    let mut g = Graph::new();
+    let [x, dy, w, v] = [("x", [6, 8]), ("dy", [6, 8]), ("w", [24, 8]), ("v", [8, 24])]
+        .map(|(name, shape)| g.input(name, TensorType::f32(shape)));
+    let [b, c] = [("b", 24), ("c", 8)].map(|(name, n)| g.input(name, TensorType::f32([n])));
+    let h = g.linear(x, w, Some(b)).unwrap();
+    let a = g.gelu(h).unwrap();
+    let y = g.linear(a, v, Some(c)).unwrap();
+    g.output("y", y);
+    if !gradients {
+        return g;
+    }
+    g.begin(Phase::Backward);
+    let turned = MatMul { ta: true, tb: false, bias: false };
+    let dv = g.one(turned.clone(), &[dy, a]).unwrap();
+    let da = g.matmul(dy, v).unwrap();
+    let dh = g.one(GeluGrad, &[h, da]).unwrap();
+    let dw = g.one(turned, &[dh, x]).unwrap();
+    let db = g.one(ReduceSum { axes: vec![0] }, &[dh]).unwrap();
+    let dx = g.matmul(dh, w).unwrap();
+    [("dv", dv), ("dw", dw), ("db", db), ("dx", dx)].into_iter().for_each(|(n, v)| g.output(n, v));
+    g
+}
+
+#[test]
+fn a_hidden_layer_is_made_again_where_it_is_read_again() {
+    assert_eq!(launches(&layer(false), &LAYERS), ["fused matmul+gelu+matmul"]);
+    let mut made = launches(&layer(true), &LAYERS);
+    made.sort();
+    let sums = "fused matmul+gelu+matmul+matmul+gelu_grad+matmul+1 more";
+    assert_eq!(made, ["fused matmul+gelu+matmul", sums, "fused matmul+matmul+gelu_grad+matmul"]);
+    // All parts or none: a copy for nothing would cost a product.
+    let (g, plain) = (layer(true), launches(&layer(true), &NOTHING));
+    assert_eq!(launches(&g, &NO_SUMS), plain);
+    assert_eq!(fuse(&g, &NO_SUMS).unwrap(), g);
+}
+
+#[test]
+fn a_layer_that_is_made_again_is_the_same_to_the_bit() {
+    let g = layer(true);
+    let fused = fuse(&g, &LAYERS).unwrap();
+    verify::graph(&fused, &StateSpec::default()).unwrap();
+    let mut draw = Gen::new(5);
+    let inputs = g.nodes().iter().filter_map(|n| if let Op::Input(i) = &n.op { Some(i) } else { None });
+    let inputs: HashMap<_, _> =
+        inputs.map(|i| (i.name.to_string(), draw.tensor::<f64>(&i.ty, Fill::Normal))).collect();
+    let run = |g: &Graph| evaluate(g, &inputs, &mut HashMap::new()).unwrap();
+    assert!(run(&g) == run(&fused));
+}
+
+#[test]
+fn a_hidden_layer_that_others_look_at_stays_in_memory() {
+    let mut g = layer(true);
+    let h = g.nodes().iter().find(|n| n.op.name() == "matmul").unwrap().outputs[0];
+    g.output("h", h);
+    assert_eq!(launches(&g, &LAYERS), launches(&g, &NOTHING));
+}
+
 /// A random program of element-wise ops, products, sums and views, of two parts.
 fn random(draw: &mut Gen, n: usize) -> Graph {
     let mut g = Graph::new();
@@ -262,14 +334,21 @@ fn random(draw: &mut Gen, n: usize) -> Graph {
     g
 }
 
-/// The ops of a graph that are launches, those in bodies too.
+/// The ops of a graph that are launches and that something needs, those in bodies too.
 fn work(g: &Graph) -> Vec<&'static str> {
+    let mut needed: Vec<Value> = g.outputs().iter().map(|(_, v)| *v).collect();
+    for node in g.nodes().iter().rev() {
+        if node.outputs.iter().any(|v| needed.contains(v)) {
+            needed.extend(&node.inputs);
+        }
+    }
     let of = |n: &ocelli_ir::Node| match &n.op {
         Op::Fused(op) => work(&op.body),
         op if g.is_view(n) || matches!(op, Op::Input(_) | Op::Constant(_)) => vec![],
         op => vec![op.name()],
     };
-    let mut work: Vec<_> = g.nodes().iter().flat_map(of).collect();
+    let live = |n: &&ocelli_ir::Node| n.outputs.iter().any(|v| needed.contains(v));
+    let mut work: Vec<_> = g.nodes().iter().filter(live).flat_map(of).collect();
     work.sort_unstable();
     work
 }

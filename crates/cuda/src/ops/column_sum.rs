@@ -31,29 +31,35 @@ pub struct Sums {
 }
 
 impl Sums {
-    /// Room for the parts.
+    /// Room for the parts, where few are kept and others are not.
     pub fn new(done: &mut Lowered, rows: usize, cols: usize, to: &[Arg]) -> Self {
         let bytes = rows * cols * to.len() * size_of::<f32>();
-        let parts = if bytes <= MOST_KEPT {
-            let at = done.kept;
-            done.kept = (at + bytes).next_multiple_of(ALIGNMENT);
-            Arg::Kept(at)
-        } else {
-            done.reserve(bytes)
-        };
+        if bytes > MOST_KEPT {
+            return Self::now(done, rows, cols, to);
+        }
+        let at = done.kept;
+        done.kept = (at + bytes).next_multiple_of(ALIGNMENT);
+        Self::of(Arg::Kept(at), rows, cols, to)
+    }
+
+    /// Room for parts that are added right behind the kernel: large ones, which are still in the cache then.
+    pub fn now(done: &mut Lowered, rows: usize, cols: usize, to: &[Arg]) -> Self {
+        let parts = done.reserve(rows * cols * to.len() * size_of::<f32>());
+        Self::of(parts, rows, cols, to)
+    }
+
+    fn of(parts: Arg, rows: usize, cols: usize, to: &[Arg]) -> Self {
         Self { parts, rest: LateSums { from: parts, rows, cols, to: to.to_vec() } }
     }
 
-    /// The sums, behind the kernel: now, or late.
-    pub fn make(self, done: &mut Lowered) {
-        match self.parts {
-            Arg::Kept(_) => done.late.push(self.rest),
-            _ => {
-                let now = late(&[self.rest]);
-                done.table.extend(now.table);
-                done.calls.extend(now.calls);
-            }
-        }
+    /// Sums, behind the kernel that leaves their parts: now, all at once, or late.
+    pub fn make(sums: impl IntoIterator<Item = Self>, done: &mut Lowered) {
+        let (kept, rest): (Vec<_>, Vec<_>) =
+            sums.into_iter().map(|s| s.rest).partition(|s| matches!(s.from, Arg::Kept(_)));
+        done.late.extend(kept);
+        let now = late(&rest);
+        done.table.extend(now.table);
+        done.calls.extend(now.calls);
     }
 }
 
@@ -62,11 +68,13 @@ pub fn late(sums: &[LateSums]) -> Lowered {
     let mut done = Lowered::default();
     for s in sums {
         let pitch = s.cols * s.to.len();
+        // Few terms are a thread's, many those of all warps.
+        let width = if s.rows <= GROUPS { 32 * GROUPS } else { WIDTH };
         for (j, to) in s.to.iter().enumerate() {
-            for first in (0..s.cols).step_by(WIDTH) {
+            for first in (0..s.cols).step_by(width) {
                 let at = |col: usize| col * size_of::<f32>();
                 done.table.push((s.from.further(at(j * s.cols + first)), (s.rows | pitch << 32) as u64));
-                done.table.push((to.further(at(first)), (s.cols - first).min(WIDTH) as u64));
+                done.table.push((to.further(at(first)), (s.cols - first).min(width) as u64));
             }
         }
     }

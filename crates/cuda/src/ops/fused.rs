@@ -2,13 +2,16 @@
 //! registers, in f32; by itself, or as the epilogue of the one product, or gradient of a norm, that it may hold. Behind those
 //! there may also be sums of columns, and behind a product whose rows a tile holds whole, norms and their gradients.
 
+mod hidden;
 mod pixels;
 mod rows;
 
 use super::gemm::Product;
+use super::gemm::hidden::Layer;
 use super::{arithmetic, dropout, row_norm};
 use crate::elements::{Access, Loop, Place, ReadName};
 use crate::lower::{Arg, Lowered, Lowering, Tensor};
+use hidden::Hidden;
 use ocelli_ir::ops::{Fused, MatMul};
 use ocelli_ir::{DType, Graph, Node, Op, Shape, Value, View};
 use std::collections::HashMap;
@@ -21,11 +24,17 @@ pub fn lower(op: &Fused, cx: &Lowering) -> Option<Lowered> {
     let body = &*op.body;
     let inputs = body.nodes().iter().filter(|n| matches!(n.op, Op::Input(_))).map(|n| n.outputs[0]);
     let inputs = inputs.enumerate().map(|(i, v)| (v, i)).collect();
+    let hidden = Hidden::of(body, cx);
+    if let Some(sums) = hidden.as_ref().filter(|h| h.last.is_none()) {
+        let all = body.outputs().iter().all(|(_, v)| sums.results.contains(v));
+        return if all { sums.layer.weights(cx.machine) } else { None };
+    }
     let mut made = Made {
         body,
         cx,
         inputs,
         core: None,
+        hidden,
         names: HashMap::new(),
         sums: Vec::new(),
         rows: Vec::new(),
@@ -51,6 +60,7 @@ pub fn lower(op: &Fused, cx: &Lowering) -> Option<Lowered> {
     let machine = cx.machine;
     match made.core {
         Some(Core::Product(product)) => product.lower(made.one, &places, machine),
+        Some(Core::Hidden(layer)) => layer.rows(made.one, &places, machine),
         Some(Core::Norm(inputs)) => {
             let ins: Vec<_> = inputs.iter().map(|&i| (Arg::In(i, 0), &cx.ins[i])).collect();
             row_norm::backward(&ins, &places, made.one, machine.processors)
@@ -62,6 +72,8 @@ pub fn lower(op: &Fused, cx: &Lowering) -> Option<Lowered> {
 /// An op that is more than element by element.
 enum Core {
     Product(Product),
+    /// A product whose left operand is made by others.
+    Hidden(Box<Layer>),
     /// The gradient of a norm: its inputs.
     Norm(Vec<usize>),
 }
@@ -74,6 +86,8 @@ struct Made<'a> {
     inputs: HashMap<Value, usize>,
     /// The op whose results the others go on from, if there is one.
     core: Option<Core>,
+    /// The hidden layer, if there is one: its nodes are done with.
+    hidden: Option<Hidden>,
     /// Variables that hold values.
     names: HashMap<Value, String>,
     /// Values that are sums of columns: first those of a norm's gradient that is the core.
@@ -90,7 +104,8 @@ impl Made<'_> {
     fn space(&self) -> Option<Vec<usize>> {
         let drops = self.body.nodes().iter().find(|n| matches!(n.op, Op::DropoutOp(_)));
         let core = |n: &&Node| matches!(n.op, Op::MatMul(_)) || rows::is_norm_gradient(n);
-        let product = self.body.nodes().iter().find(core);
+        let last = self.hidden.as_ref().and_then(|h| h.last.as_ref());
+        let product = last.or_else(|| self.body.nodes().iter().find(core));
         match (drops, product) {
             (Some(node), _) => Some(dropout::space(&self.body.shape(node.outputs[0]))),
             (None, Some(node)) => Some(self.body.shape(node.outputs[0])),
@@ -104,6 +119,9 @@ impl Made<'_> {
 
     fn node(&mut self, node: &Node) -> Option<()> {
         let full = |v: &Value| self.body.ty(*v).shape.numel() == self.numel();
+        if self.hidden.as_ref().is_some_and(|h| h.has(node)) {
+            return Some(());
+        }
         match &node.op {
             Op::Input(_) => Some(()),
             // The same elements in the same order: only the shape's name changes.
@@ -155,6 +173,11 @@ impl Made<'_> {
     }
 
     fn product(&mut self, op: &MatMul, node: &Node) -> Option<()> {
+        if let Some(hidden) = &self.hidden {
+            hidden.last.as_ref().filter(|last| last.outputs == node.outputs)?;
+            self.core = Some(Core::Hidden(Box::new(hidden.layer.clone())));
+            return self.behind_product(node);
+        }
         let views = [0, 1].map(|i| {
             let input = *self.inputs.get(&node.inputs[i])?;
             let view = View { offset: 0, ..self.cx.ins[input].view.clone() };
@@ -165,6 +188,11 @@ impl Made<'_> {
         if product.numel() != self.numel() || self.core.replace(Core::Product(product)).is_some() {
             return None;
         }
+        self.behind_product(node)
+    }
+
+    /// What a product makes, with its bias.
+    fn behind_product(&mut self, node: &Node) -> Option<()> {
         let sums = self.sums();
         let shape = self.body.ty(node.outputs[0]).shape.clone();
         let mut names = vec![sums];

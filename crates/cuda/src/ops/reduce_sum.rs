@@ -73,7 +73,7 @@ pub fn lower(op: &ReduceSum, cx: &Lowering) -> Option<Lowered> {
         args: vec![Arg::In(0, 0), to],
     }));
     match sums {
-        Some(sums) => sums.make(&mut done),
+        Some(sums) => Sums::make([sums], &mut done),
         None if splits > 1 => {
             done.calls.push(column_sum::call(to, splits, results, Arg::Out(0, 0), y.dtype));
         }

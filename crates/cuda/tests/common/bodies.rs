@@ -95,6 +95,58 @@ pub fn bodies(half: DType) -> Vec<Sample> {
     all
 }
 
+/// Hidden layers of `[rows, width, hidden]`, which only some GPUs have kernels for: forward, and the two parts of backward.
+pub fn layers(half: DType) -> Vec<Sample> {
+    let new = || Body { g: Graph::new(), fills: vec![], half };
+    // Tiles of 64 and of 128 rows, full and not; one slice and several.
+    let sizes = [[2149, 128, 192], [12_700, 64, 64], [16_448, 64, 64]];
+    let all =
+        |size| [layer(new(), size), layer_gradient(new(), size, true), layer_gradient(new(), size, false)];
+    sizes.into_iter().flat_map(all).collect()
+}
+
+/// `x + gelu(x w^T + b) v^T + c` and its norm.
+fn layer(mut b: Body, [m, width, hidden]: [usize; 3]) -> Sample {
+    let (x, w, v) = (b.half(&[m, width]), b.half(&[hidden, width]), b.half(&[width, hidden]));
+    let (bias, last) = (b.half(&[hidden]), b.half(&[width]));
+    let linear = MatMul { ta: false, tb: true, bias: true };
+    let h = b.node(linear.clone(), &[x, w, bias]).unwrap();
+    let a = b.node(Gelu, &[h]).unwrap();
+    let y = b.node(linear, &[a, v, last]).unwrap();
+    let sum = b.node(Add, &[x, y]).unwrap();
+    let (gamma, beta) = (b.vector(width), b.vector(width));
+    let stats = TensorType::f32([m]);
+    let types = vec![TensorType::new(b.half, [m, width]), stats.clone(), stats];
+    let normed = b.g.typed(LayerNorm { eps: 1e-5 }.into(), &[sum, gamma, beta], types).unwrap();
+    b.sample(&[&[sum], &normed[..]].concat())
+}
+
+/// The gradients of such a layer, given dy: of both weights and the bias between, or of what it reads, with another gradient of
+/// that and the sum of the two.
+fn layer_gradient(mut b: Body, [m, width, hidden]: [usize; 3], weights: bool) -> Sample {
+    let (x, w, v) = (b.half(&[m, width]), b.half(&[hidden, width]), b.half(&[width, hidden]));
+    let (bias, dy) = (b.half(&[hidden]), b.half(&[m, width]));
+    let h = b.node(MatMul { ta: false, tb: true, bias: true }, &[x, w, bias]).unwrap();
+    let plain = MatMul { ta: false, tb: false, bias: false };
+    let turned = MatMul { ta: true, ..plain.clone() };
+    let sum = |b: &mut Body, x: Value, wide: usize| {
+        b.g.typed(ReduceSum { axes: vec![0] }.into(), &[x], vec![TensorType::f32([1, wide])]).unwrap()[0]
+    };
+    let a = weights.then(|| b.node(Gelu, &[h]).unwrap());
+    let da = b.node(plain.clone(), &[dy, v]).unwrap();
+    let dh = b.node(GeluGrad, &[h, da]).unwrap();
+    if let Some(a) = a {
+        let ends = [(dy, a), (dh, x)].map(|(p, q)| b.g.one(turned.clone(), &[p, q]).unwrap());
+        let bias = sum(&mut b, dh, hidden);
+        return b.sample(&[&ends[..], &[bias]].concat());
+    }
+    let dx = b.node(plain, &[dh, w]).unwrap();
+    let other = b.half(&[m, width]);
+    let both = b.node(Add, &[dx, other]).unwrap();
+    let bias = sum(&mut b, both, width);
+    b.sample(&[both, bias])
+}
+
 /// Patches of normalised pixels.
 fn pixels(mut b: Body, patch: usize) -> Sample {
     let x = b.input(DType::U8, &[BATCH, 3 * patch, 2 * patch, 3], Fill::Below(256));

@@ -5,6 +5,7 @@
 //! first can run behind both.
 
 use super::body;
+use crate::simplify::live;
 use ocelli_ir::executor::Target;
 use ocelli_ir::ops::Fused;
 use ocelli_ir::{Graph, GraphError, Node, Op, TensorType, Value};
@@ -14,15 +15,17 @@ use std::collections::HashSet;
 const MOST: usize = 64;
 
 /// The units of a graph. A unit's number is that of one of its nodes.
+#[derive(Clone)]
 pub(super) struct Groups<'a> {
     pub(super) graph: &'a Graph,
     /// What each value is a view of.
     roots: Vec<Value>,
     /// The nodes that read each value, through views too; only of values that are no views.
-    readers: Vec<Vec<usize>>,
+    pub(super) readers: Vec<Vec<usize>>,
     /// The values that the program gives out, likewise.
-    given_out: Vec<bool>,
-    /// The unit of each node; none for views and for what runs nowhere or anywhere: inputs, state, constants.
+    pub(super) given_out: Vec<bool>,
+    /// The unit of each node; none for views, for what runs nowhere or anywhere (inputs, state, constants), and for what nothing
+    /// needs.
     unit: Vec<Option<usize>>,
     /// Nodes of each unit, in order.
     members: Vec<Vec<usize>>,
@@ -41,8 +44,9 @@ struct Between {
 }
 
 impl<'a> Groups<'a> {
-    /// Each op for itself.
+    /// Each op for itself; what nothing needs is left out.
     pub(super) fn new(graph: &'a Graph) -> Self {
+        let live = live(graph);
         let (nodes, values) = (graph.nodes().len(), graph.values().len());
         let mut groups = Self {
             graph,
@@ -61,7 +65,7 @@ impl<'a> Groups<'a> {
                 continue;
             }
             groups.roots.extend(&node.outputs);
-            if !matches!(node.op, Op::Input(_) | Op::StateRead(_) | Op::Constant(_)) {
+            if live[i] && !matches!(node.op, Op::Input(_) | Op::StateRead(_) | Op::Constant(_)) {
                 groups.at[i] = groups.order.len();
                 groups.order.push(Some(i));
                 (groups.unit[i], groups.members[i]) = (Some(i), vec![i]);
@@ -75,6 +79,11 @@ impl<'a> Groups<'a> {
     /// What a value is a view of, or itself.
     pub(super) fn root(&self, v: Value) -> Value {
         self.roots[v.index()]
+    }
+
+    /// What each value is a view of, by its index.
+    pub(super) fn roots(&self) -> &[Value] {
+        &self.roots
     }
 
     /// The nodes of each unit, in the order in which units run.
@@ -127,7 +136,11 @@ impl<'a> Groups<'a> {
         self.unit[self.graph.values()[root.index()].node]
     }
 
-    fn has_kernel(&self, members: &[usize], target: &dyn Target) -> Result<bool, GraphError> {
+    /// True if some nodes are one op that the device has a kernel for.
+    ///
+    /// # Errors
+    /// Never on a graph that was built by the builder; types are checked anew.
+    pub(super) fn has_kernel(&self, members: &[usize], target: &dyn Target) -> Result<bool, GraphError> {
         let body = body::of(self, members)?;
         let types: Vec<TensorType> = body.inputs.iter().map(|&v| self.graph.ty(v).clone()).collect();
         Ok(target.has_kernel(&Fused::new(body.graph).into(), &types))
@@ -167,6 +180,18 @@ impl<'a> Groups<'a> {
         let from_before = |v: &Value| self.maker(*v).is_some_and(|u| !between.later.contains(&u));
         let kept: usize = read.iter().filter(|v| from_before(v) && !waits(**v)).map(bytes).sum();
         kept <= made
+    }
+
+    /// Joins nodes that are units of their own, given in the program's order; false, and nothing is done, if others lie
+    /// between them that need some and feed others.
+    pub(super) fn join_all(&mut self, members: &[usize]) -> bool {
+        let mut joined = self.clone();
+        for i in 1..members.len() {
+            let Some(between) = joined.between(members[i - 1], members[i]) else { return false };
+            joined.join(members[i - 1], members[i], members[..=i].to_vec(), between);
+        }
+        *self = joined;
+        true
     }
 
     /// Joins two units. Those between that stay run before the new unit, those that need the first after it.

@@ -134,9 +134,12 @@ impl Made<'_> {
 
     /// Only behind a product whose rows lanes side by side hold.
     fn whole_rows(&self) -> Option<()> {
-        let Some(Core::Product(product)) = &self.core else { return None };
-        let rows = product.whole_rows()? * 8 == self.columns();
-        (self.arrays && rows).then_some(())
+        let lanes = match &self.core {
+            Some(Core::Product(product)) => product.whole_rows()?,
+            Some(Core::Hidden(layer)) => layer.last.as_ref()?.n / 8,
+            _ => return None,
+        };
+        (self.arrays && lanes * 8 == self.columns()).then_some(())
     }
 
     fn columns(&self) -> usize {

@@ -1,20 +1,17 @@
 // A matrix product on tensor cores whose results go through an epilogue before they are stored: d = epilogue(a b).
 //
-// A block computes BM x BN results in steps of BK along K; tiles of a and b stream through STAGES buffers (`multiply`). A warp
-// holds 16 TM x 8 TN sums in f32. At the end the block's sums go to shared memory, and every thread hands eight neighbours at
-// a time to `epilogue(i, t, ..)`, where i counts groups of eight of the whole result row by row. BN / 8 lanes side by side
-// have a row, and a thread has the same columns in all its rows: what the epilogue adds to `columns` is summed over the block,
-// and stored for each row of blocks.
-//
-// a is M x K, element (m, k) at m LDA + k, or k LDA + m if A_TURNED; b is K x N, element (k, n) at n LDB + k, or k LDB + n
-// if B_TURNED. T is bf16 or f16; K, N, LDA, LDB and (if A_TURNED) M are multiples of 8, addresses of 16.
+// A block computes BM x BN of the M x N results from OPERANDS (`multiply`). A warp holds 16 TM x 8 TN sums in f32. At the end
+// the block's sums go to shared memory, and every thread hands eight neighbours at a time to `epilogue(i, t, ..)`, where i
+// counts groups of eight of the whole result row by row. BN / 8 lanes side by side have a row, and a thread has the same columns
+// in all its rows: what the epilogue adds to `columns` is summed over the block, and stored for each row of blocks.
+// T is bf16 or f16.
 constexpr int PITCH = BN + 8;
 // How often a thread is given neighbours, and for how many times what the epilogue reads is under way at once: for the first
-// while the product is made.
+// while the product is made, if that leaves registers (READ_AHEAD).
 constexpr int TIMES = BM * BN / 8 / THREADS, BATCH = TIMES < 4 ? TIMES : 4;
 static_assert(TIMES % BATCH == 0 && THREADS % (BN / 8) == 0, "whole batches; a thread has the same columns in all rows");
 
-extern "C" __global__ void __launch_bounds__(THREADS, THREADS > 128 ? 2 : 1) gemm(const T* a, const T* b
+extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) gemm(OPERANDS
 #if COLUMNS
                                                            , float* column_sums
 #endif
@@ -22,34 +19,48 @@ extern "C" __global__ void __launch_bounds__(THREADS, THREADS > 128 ? 2 : 1) gem
     enter();
     extern __shared__ __align__(1024) unsigned char memory[];
     const u32 lane = threadIdx.x % 32, warp = threadIdx.x / 32;
-    const u32 wm = warp % WARPS_M * (16 * TM), wn = warp / WARPS_M * (8 * TN);
+    const u32 wm = warp % WARPS_M * (16 * TM), wn = warp / WARPS_M % WARPS_N * (8 * TN), part = warp / (WARPS_M * WARPS_N);
     const u32 row0 = blockIdx.y * BM, col0 = blockIdx.x * BN;
     // Number `time` of a thread's groups: where it is, and whether that is inside.
     auto row_of = [&](u32 time) { return (time * THREADS + threadIdx.x) / (BN / 8); };
     const u32 col = threadIdx.x % (BN / 8) * 8;
     auto inside = [&](u32 time) { return row0 + row_of(time) < M && col0 + col < N; };
     auto group = [&](u32 time) { return u32(row0 + row_of(time)) * (N / 8) + (col0 + col) / 8; };
+    // The last one's elements for what is outside: a load that may not happen would be waited for, to choose what it gives.
+    auto read_from = [&](u32 time) {
+        const u32 row = row0 + row_of(time), last = M - 1, at = (col0 + col < N ? col0 + col : N - 8) / 8;
+        return (row < last ? row : last) * (N / 8) + at;
+    };
     Fixed fixed;
     Reads next[BATCH];
     auto read = [&](u32 first) {
 #pragma unroll
-        for (u32 j = 0; j < BATCH; j++)
-            if (inside(first + j)) next[j] = epilogue_reads(group(first + j) EPILOGUE_ARGS);
+        for (u32 j = 0; j < BATCH; j++) next[j] = epilogue_reads(read_from(first + j) EPILOGUE_ARGS);
     };
-    if (inside(0)) fixed = fixed_reads(group(0) EPILOGUE_ARGS);
-    read(0);
+    auto read_first = [&] {
+        fixed = fixed_reads(read_from(0) EPILOGUE_ARGS);
+        read(0);
+    };
+    if (READ_AHEAD) read_first();
     float sums[TM][TN][4] = {};
-    multiply(sums, (T*)memory, a, b, row0, col0);
-    __syncthreads();
+    multiply(sums, (T*)memory, GIVEN, row0, col0);
+    if (!READ_AHEAD) read_first();
     float* out = (float*)memory;
 #pragma unroll
-    for (int i = 0; i < TM; i++)
+    for (u32 k = 0; k < WARPS_K; k++) {
+        __syncthreads();
+        if (k != part) continue;
 #pragma unroll
-        for (int j = 0; j < TN; j++) {
-            float* to = out + (wm + i * 16 + lane / 4) * PITCH + wn + j * 8 + lane % 4 * 2;
-            *(float2*)to = make_float2(sums[i][j][0], sums[i][j][1]);
-            *(float2*)(to + 8 * PITCH) = make_float2(sums[i][j][2], sums[i][j][3]);
-        }
+        for (int i = 0; i < TM; i++)
+#pragma unroll
+            for (int j = 0; j < TN; j++)
+#pragma unroll
+                for (int half = 0; half < 2; half++) {
+                    float2* to = (float2*)(out + (wm + i * 16 + lane / 4 + half * 8) * PITCH + wn + j * 8 + lane % 4 * 2);
+                    const float2 before = k > 0 ? *to : make_float2(0.0f, 0.0f);
+                    *to = make_float2(before.x + sums[i][j][half * 2], before.y + sums[i][j][half * 2 + 1]);
+                }
+    }
     __syncthreads();
 #if COLUMNS
     float columns[COLUMNS][8] = {};

@@ -1,12 +1,17 @@
 //! Products of our own, whose results go through an epilogue before they are stored: what the library cannot add, such as
 //! an exact GELU, dropout by coordinates, a residual.
 
-use super::column_sum::Sums;
+mod block;
+pub mod hidden;
+mod wgmma;
+
 use super::matmul;
 use crate::elements::Loop;
-use crate::lower::{Arg, Call, Defines, KernelCall, Lowered, Machine, Matrix, Tensor, c_type};
+use crate::lower::{Arg, Defines, Lowered, Machine, Matrix, Tensor};
+use block::Block;
+use ocelli_ir::View;
 use ocelli_ir::ops::{Extents, MatMul};
-use ocelli_ir::{DType, View};
+use wgmma::Wgmma;
 
 /// Results that the epilogue is given at once.
 const NEIGHBOURS: usize = 8;
@@ -38,7 +43,6 @@ impl Product {
             matmul::matrix(Arg::In(i, 0), &Tensor { view: view.clone(), ..t.clone() }, turned)
         };
         let product = Self { e, a: matrix(a, op.ta)?, b: matrix(b, op.tb)? };
-        let lies = |m: &Matrix| m.dtype.size() == 2 && m.align >= 16 && m.row.max(m.col).is_multiple_of(8);
         let whole = |n: usize| n.is_multiple_of(8);
         let edges = whole(e.k) && whole(e.n) && (product.a.col == 1 || whole(e.m));
         let same = product.a.dtype == product.b.dtype;
@@ -62,54 +66,44 @@ impl Product {
     pub fn lower(&self, epilogue: Loop, columns: &[Arg], machine: Machine) -> Option<Lowered> {
         let e = self.e;
         let tile = Tile::of(self, machine, !epilogue.stages.is_empty())?;
-        let (text, args) = epilogue.epilogue(NEIGHBOURS)?;
-        let mut done = Lowered::default();
-        let blocks = e.m.div_ceil(BM);
-        let sums = (!columns.is_empty()).then(|| Sums::new(&mut done, blocks, e.n, columns));
         let pitch = |m: &Matrix| m.row.max(m.col);
         let b_turned = self.b.row != 1;
         let defines = Defines::new()
-            .with("T", c_type(self.a.dtype))
-            .with("M", e.m)
-            .with("N", e.n)
             .with("K", e.k)
             .with("LDA", pitch(&self.a))
             .with("LDB", pitch(&self.b))
             .with("A_TURNED", u8::from(self.a.col != 1))
             .with("B_TURNED", u8::from(b_turned))
-            .with("BM", BM)
-            .with("BN", tile.bn)
             .with("BK", BK)
             .with("STAGES", tile.stages)
-            .with("WARPS_M", tile.warps.0)
-            .with("WARPS_N", tile.warps.1)
             .with("WGMMA", u8::from(tile.wgmma));
         let multiply = match tile.wgmma {
             true => {
-                [&wgmma(tile.bn / tile.warps.1, self.a.dtype, b_turned), include_str!("wgmma.cuh")].concat()
+                let instruction = Wgmma { n: tile.bn / tile.warps.1, b_turned, ..Wgmma::new(self.a.dtype) };
+                let text = instruction.function("wgmma_16");
+                [include_str!("warpgroup.cuh"), &text, include_str!("wgmma.cuh")].concat()
             }
             false => include_str!("mma.cuh").into(),
         };
-        let source =
-            defines.source(&[&text, include_str!("tiles.cuh"), &multiply, include_str!("gemm.cu")].concat());
-        let threads = 32 * tile.warps.0 * tile.warps.1;
-        let shared = (tile.stages * (BM + tile.bn) * BK * 2)
-            .max(BM * (tile.bn + 8) * 4)
-            .max(threads * columns.len() * NEIGHBOURS * 4);
-        let parts = sums.as_ref().map(|s| s.parts);
-        done.calls.push(Call::Kernel(KernelCall {
-            entry: "gemm",
-            source,
-            grid: [e.n.div_ceil(tile.bn) as u32, blocks as u32, 1],
-            block: threads as u32,
-            shared: shared as u32,
-            args: [self.a.arg, self.b.arg].into_iter().chain(parts).chain(args).collect(),
-        }));
-        if let Some(sums) = sums {
-            sums.make(&mut done);
+        Block {
+            dtype: self.a.dtype,
+            results: [e.m, e.n],
+            tile: [BM, tile.bn],
+            warps: tile.warps,
+            parts: 1,
+            read_ahead: true,
+            at_once: if tile.warps.0 * tile.warps.1 > 4 { 2 } else { 1 },
+            shared: tile.stages * (BM + tile.bn) * BK * 2,
+            multiply: defines.source(&[include_str!("tiles.cuh"), &multiply].concat()),
+            operands: vec![self.a.arg, self.b.arg],
         }
-        Some(done)
+        .with_epilogue(epilogue, columns)
     }
+}
+
+/// True if tiles of 16-bit numbers can be moved from there as they are.
+fn lies(m: &Matrix) -> bool {
+    m.dtype.size() == 2 && m.align >= 16 && m.row.max(m.col).is_multiple_of(8)
 }
 
 /// How a product is shared out.
@@ -148,22 +142,4 @@ impl Tile {
         };
         Some(Self { bn, stages, warps, wgmma })
     }
-}
-
-/// The instruction for 64 rows, `n` columns and 16 along K: a from rows, b from rows or (`turned`) from columns.
-fn wgmma(n: usize, dtype: DType, turned: bool) -> String {
-    let ty = if dtype == DType::F16 { "f16" } else { "bf16" };
-    let count = n / 2;
-    let list = |f: &dyn Fn(usize) -> String| (0..count).map(f).collect::<Vec<_>>().join(", ");
-    format!(
-        "__device__ __forceinline__ void wgmma_16(float (&c)[{}][4], u64 a, u64 b) {{\n    asm volatile(\"{{ .reg .pred \
-         p; setp.ne.b32 p, %{}, 0; wgmma.mma_async.sync.aligned.m64n{n}k16.f32.{ty}.{ty} {{{}}}, %{count}, %{}, p, 1, 1, 0, \
-         {}; }}\"\n        : {}\n        : \"l\"(a), \"l\"(b), \"r\"(1));\n}}\n",
-        n / 8,
-        count + 2,
-        list(&|i| format!("%{i}")),
-        count + 1,
-        u8::from(turned),
-        list(&|i| format!("\"+f\"(c[{}][{}])", i / 4, i % 4)),
-    )
 }

@@ -1,15 +1,11 @@
-// Tiles of a product's operands on their way to shared memory.
-constexpr int THREADS = 32 * WARPS_M * WARPS_N;
-constexpr int TM = BM / WARPS_M / 16, TN = BN / WARPS_N / 8;
+// Tiles of a product's operands on their way to shared memory, in steps of BK along K, through STAGES buffers.
+//
+// a is M x K, element (m, k) at m LDA + k, or k LDA + m if A_TURNED; b is K x N, element (k, n) at n LDB + k, or k LDB + n
+// if B_TURNED. K, N, LDA, LDB and (if A_TURNED) M are multiples of 8, addresses of 16.
+#define OPERANDS const T* a, const T* b
+#define GIVEN a, b
 constexpr int A_TILE = BM * BK, B_TILE = BN * BK, STAGE = A_TILE + B_TILE;
 constexpr int STEPS = (K + BK - 1) / BK;
-
-// Place of a chunk of 8 elements in a tile with rows of CHUNKS chunks, permuted so that ldmatrix meets no bank twice; with 8
-// chunks it is the permutation that `wgmma` calls 128-byte swizzle.
-template <int CHUNKS> __device__ __forceinline__ u32 place(u32 row, u32 chunk) {
-    const u32 x = CHUNKS >= 8 ? row & 7 : (row >> 1) & (CHUNKS - 1);
-    return (row * CHUNKS + (chunk ^ x)) * 8;
-}
 
 // Copies tiles of one operand: `SIDE` of the result's side by BK of K a step. A thread's chunks are GAP rows apart, so that
 // all their addresses differ by constants, and the permutation is the same in all.

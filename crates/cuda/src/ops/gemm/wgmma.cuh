@@ -1,21 +1,10 @@
 // The sums of a block by `wgmma`, which reads its operands from shared memory (sm_90a). A warpgroup of four warps takes all 64
 // rows and BN / WARPS_N columns; `wgmma_16` is the instruction for a step of 16 along K.
-//
-// A tile's rows are 128 bytes, eight of them 1,024 apart from the next eight. b, if it is turned, is BN / 64 tiles of BK rows
-// (PTX manual, "Matrix descriptor" and "Strides" of wgmma).
 static_assert(BM == 64 && WARPS_M == 4 && TN % 8 == 0 && BK == 64 && !A_TURNED, "a warpgroup's tile");
-
-// Where an operand lies, in units of 16 bytes, with the 128-byte swizzle.
-__device__ __forceinline__ u64 operand(const T* tile, bool turned) {
-    const u64 side_by_side = turned ? BK * 8 : 1;
-    return u64(shared_address(tile) >> 4 & 0x3fff) | side_by_side << 16 | u64(64) << 32 | u64(1) << 62;
-}
-template <int PENDING> __device__ __forceinline__ void wgmma_wait() {
-    asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(PENDING) : "memory");
-}
 
 __device__ __forceinline__ void multiply(float (&sums)[1][TN][4], T* tiles, const T* a, const T* b, u32 row0, u32 col0) {
     Tiles load{{a, row0, M}, {b, col0, N}, tiles};
+    const u32 a_tiles = uniform(tiles), b_tile = uniform(tiles + A_TILE + threadIdx.x / 128 * (8 * TN * BK)) - a_tiles;
     constexpr int AHEAD = STEPS <= STAGES ? STEPS : STAGES - 1;
 #pragma unroll
     for (int s = 0; s < AHEAD; s++) {
@@ -24,19 +13,19 @@ __device__ __forceinline__ void multiply(float (&sums)[1][TN][4], T* tiles, cons
     }
     for (int step = 0; step < STEPS; step++) {
         cp_async_wait<AHEAD - 1>();
-        asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+        shared_fence();
         // The stage that is written next was read in the step before.
         wgmma_wait<0>();
         __syncthreads();
         if (step + AHEAD < STEPS) load(step + AHEAD);
         cp_async_commit();
-        const T* stage = tiles + step % STAGES * STAGE;
-        // 64 columns of b are as far apart if it is turned.
-        const u64 at = operand(stage, false), bt = operand(stage + A_TILE + threadIdx.x / 128 * (8 * TN * BK), B_TURNED);
-        asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
+        // b, if it is turned, is BN / 64 tiles of BK rows.
+        const u32 at = a_tiles + step % STAGES * (STAGE / 8), bt = at + b_tile;
+        wgmma_fence();
 #pragma unroll
-        for (int k = 0; k < BK / 16; k++) wgmma_16(sums[0], at + k * 2, bt + k * (B_TURNED ? 128 : 2));
-        asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
+        for (int k = 0; k < BK / 16; k++)
+            wgmma_16(sums[0], descriptor(at + k * 2, 1), descriptor(bt + k * (B_TURNED ? 128 : 2), B_TURNED ? BK * 8 : 1));
+        wgmma_commit();
     }
     wgmma_wait<0>();
     cp_async_wait<0>();

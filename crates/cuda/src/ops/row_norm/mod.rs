@@ -133,6 +133,6 @@ pub fn backward(ins: &[Operand<'_>], sums: &[Arg], dx: Loop, processors: usize) 
     let source = defines.source(&[&text, include_str!("backward.cu")].concat());
     let args = ins.iter().map(|i| i.0).chain([sums.parts]).chain(args).collect();
     done.calls.push(call("norm_rows_grad", source, blocks, args));
-    sums.make(&mut done);
+    Sums::make([sums], &mut done);
     Some(done)
 }
