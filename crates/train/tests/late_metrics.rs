@@ -174,8 +174,8 @@ fn asking_a_gpu_for_metrics_after_every_step_costs_next_to_nothing() {
         "trainer_config.amp_dtype=bf16",
     ]);
     let c = late_support::config(&all);
-    let setup = ocelli_train::run::setup(&c, 78, 128, 1000).unwrap();
-    let batch = batch(setup.model.picture_side(), 64, 128);
+    let setup = ocelli_train::run::setup(&c, 78, 127, 1000).unwrap();
+    let batch = batch(setup.model.picture_side(), 64, 127);
     let mut engine = Engine::new(Arc::new(gpu), setup, 1).unwrap();
     engine.set_lr(1e-4).unwrap();
     let (steps, mut done) = (300, 0);
