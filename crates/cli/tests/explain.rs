@@ -119,7 +119,24 @@ fn each_program_of_a_step_is_timed_and_named() {
             assert_eq!(p["launches"].as_array().unwrap().len(), e["launches"].as_array().unwrap().len());
             let hash = p["hash"].as_str().unwrap();
             assert!(v["step"].as_str().unwrap().contains(hash), "{v}");
-            of(&["--launches"]).mentions(&[&format!("{hash}, {} times a step: ", p["runs_a_step"])]);
+            of(&["--launches"]).mentions(&[
+                &format!("{hash}, {} times a step: ", p["runs_a_step"]),
+                "at most, this machine, measured just now: products",
+                "% of it the floor, all",
+            ]);
+            // What launches do is what the plan says, by launch and by op; the floor is of this machine's rates.
+            let sum = |key: &str, of: &mut dyn Iterator<Item = &serde_json::Value>| {
+                of.map(|l| l[key].as_f64().unwrap()).sum::<f64>()
+            };
+            let (launches, ops) = (p["launches"].as_array().unwrap(), p["by_op"].as_object().unwrap());
+            for key in ["flops", "bytes"] {
+                assert_eq!(sum(key, &mut launches.iter()), e[key].as_f64().unwrap());
+                assert_eq!(sum(key, &mut ops.values()), e[key].as_f64().unwrap());
+            }
+            for l in launches {
+                let least = l["bytes"].as_f64().unwrap() / v["roofline"]["bytes"].as_f64().unwrap();
+                assert!(l["floor_seconds"].as_f64().unwrap() >= least, "{l}");
+            }
         }
         let bare: serde_json::Value = serde_json::from_str(&of(&["--json"]).out).unwrap();
         assert_eq!(bare["programs"][0]["hash"], programs[0]["hash"]);

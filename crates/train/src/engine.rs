@@ -11,7 +11,7 @@ use crate::program::{RING_ROWS, RunSlots, Size};
 use ocelli_data::batch::Batch;
 use ocelli_ir::executor::{ExecError, Executor, LaunchTime, Program, State};
 use ocelli_ir::memory::{Footprint, Room};
-use ocelli_ir::plan::Plan;
+use ocelli_ir::plan::{Launch, Plan};
 use ocelli_ir::{SlotId, SlotKind, StateSpec};
 use ocelli_models::Model;
 use ocelli_passes::{CompileError, pipeline};
@@ -81,8 +81,18 @@ pub struct DeviceMemory {
     pub room: Room,
 }
 
-/// What a kernel of a program took: its ops, the module of the first, seconds.
-pub type Timed = (String, String, f64);
+/// What a kernel of a program took.
+#[derive(Clone, Debug)]
+pub struct Timed {
+    /// Its ops in words.
+    pub ops: String,
+    /// The module of the first.
+    pub scope: String,
+    /// Seconds on the device.
+    pub seconds: f64,
+    /// The launches of the plan that it makes: none if it ends what others began.
+    pub launches: Vec<Launch>,
+}
 
 /// A model with its optimiser on a device.
 #[derive(derive_more::Debug)]
@@ -263,8 +273,13 @@ impl Engine {
         let launches = &program.plan().launches;
         let line = |t: &LaunchTime| {
             let first = launches.get(t.first)?;
-            let ops = if t.count > 1 { format!("{} x {}", t.count, first.op) } else { first.op.to_string() };
-            Some((ops, first.scope.to_string(), t.seconds))
+            let ops = match t.count {
+                0 => format!("behind {}", first.op),
+                1 => first.op.to_string(),
+                n => format!("{n} x {}", first.op),
+            };
+            let launches = launches[t.first..t.first + t.count].to_vec();
+            Some(Timed { ops, scope: first.scope.to_string(), seconds: t.seconds, launches })
         };
         Ok(times.iter().filter_map(line).collect())
     }

@@ -2,6 +2,7 @@
 
 mod batches;
 mod ladder;
+mod launches;
 mod step;
 
 pub use ladder::ladder;

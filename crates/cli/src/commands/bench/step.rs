@@ -1,17 +1,16 @@
 //! `ocelli bench step`: how long a training step takes, data aside.
 
 use super::batches::{self, Turns};
+use super::launches;
 use crate::args::BenchStep as Args;
+use crate::commands::explain::device::Peaks;
 use crate::commands::{device, step_of};
 use crate::output::{arrived, say, say_json, warn};
-use ocelli_train::engine::{DeviceMemory, Engine, StepProgram, Timed};
+use ocelli_train::engine::{DeviceMemory, Engine};
 use ocelli_train::groups;
 use ocelli_train::memory::{self, Load};
 use serde_json::{Value, json};
-use std::collections::BTreeMap;
 
-/// Longest launches that are shown.
-const LONGEST: usize = 12;
 /// Groups of steps; the time of a step is that of its group, divided.
 const GROUPS: usize = 10;
 
@@ -27,7 +26,7 @@ pub fn step(args: &Args) -> anyhow::Result<()> {
     asked.trainer.train_batch_size = size.batch;
     let load = Load { vocab, text: size.text, lengths: 1, validates: false };
     let planned = memory::foresee(&asked, load, &setup, &*executor)?;
-    let mut engine = Engine::new(executor, setup, c.trainer.seed)?;
+    let mut engine = Engine::new(executor.clone(), setup, c.trainer.seed)?;
     engine.adopt(planned);
     engine.set_lr(c.trainer.lr)?;
     groups::notes(&c, engine.spec())?.iter().for_each(|line| warn(&format!("note: {line}")));
@@ -53,13 +52,14 @@ pub fn step(args: &Args) -> anyhow::Result<()> {
     let peak = peak_bytes();
     let device = engine.device_memory()?;
     let programs = engine.step_programs(size)?;
-    let launches = if args.launches { engine.time_launches(&batches[0])? } else { Vec::new() };
+    let timed =
+        if args.launches { Some((engine.time_launches(&batches[0])?, Peaks::on(&*executor)?)) } else { None };
     if args.json {
         say_json(&json!({
-            "step": about, "programs": objects(&programs, &launches), "batch": size.batch, "length": size.text, "grad_accum": per_step, "steps": all,
+            "step": about, "programs": launches::objects(&programs, timed.as_ref()), "batch": size.batch, "length": size.text, "grad_accum": per_step, "steps": all,
             "ms": {"median": median, "min": least, "max": most}, "images_per_s": images, "loss": loss,
             "bus_bytes_a_step": crossed, "peak_memory_bytes": peak, "device_memory": device.as_ref().map(of_device),
-            "tuning": engine.tuning(),
+            "tuning": engine.tuning(), "roofline": timed.as_ref().map(|timed| timed.1.object()),
         }));
     } else {
         let bus =
@@ -73,8 +73,8 @@ pub fn step(args: &Args) -> anyhow::Result<()> {
             "{median:.2} ms a step (median of {} groups, {least:.2} to {most:.2}), {images:.0} images/s{bus}{memory}",
             ms.len()
         ));
-        for (program, launches) in programs.iter().zip(&launches) {
-            shown(program, launches);
+        for line in timed.iter().flat_map(|timed| launches::lines(&programs, timed)) {
+            say(&line);
         }
     }
     arrived()
@@ -100,41 +100,6 @@ fn device_words(m: &DeviceMemory) -> String {
         mb(m.programs.work + m.programs.own),
         mb(m.room.total - m.room.free)
     )
-}
-
-/// The programs of a step, and of each the launches if they were timed.
-fn objects(programs: &[StepProgram], launches: &[Vec<Timed>]) -> Vec<Value> {
-    let one = |(i, p): (usize, &StepProgram)| {
-        let launches = launches.get(i);
-        json!({"name": p.name, "hash": format!("{:016x}", p.hash), "runs_a_step": p.runs, "scratch_bytes": p.footprint.arena, "launches": launches})
-    };
-    programs.iter().enumerate().map(one).collect()
-}
-
-/// Shows what the launches of a program of a step took: by op, and the longest.
-fn shown(program: &StepProgram, launches: &[Timed]) {
-    let mut by_op: BTreeMap<&str, (usize, f64)> = BTreeMap::new();
-    for (op, _, seconds) in launches {
-        let sum = by_op.entry(op).or_default();
-        *sum = (sum.0 + 1, sum.1 + seconds);
-    }
-    let all: f64 = launches.iter().map(|l| l.2).sum();
-    let mut by_op: Vec<_> = by_op.into_iter().collect();
-    by_op.sort_by(|a, b| b.1.1.total_cmp(&a.1.1));
-    let StepProgram { name, hash, runs, .. } = program;
-    say(&format!(
-        "plan {name} {hash:016x}, {runs} times a step: {} launches, one by one {:.1} us:",
-        launches.len(),
-        all * 1e6
-    ));
-    for (op, (count, seconds)) in by_op {
-        say(&format!("{:9.1} us {:5.1} % {count:4} x {op}", seconds * 1e6, 100.0 * seconds / all));
-    }
-    let mut longest: Vec<_> = launches.iter().collect();
-    longest.sort_by(|a, b| b.2.total_cmp(&a.2));
-    for (op, scope, seconds) in longest.iter().take(LONGEST) {
-        say(&format!("{:9.1} us {op} in {scope}", seconds * 1e6));
-    }
 }
 
 /// The most memory that this process has had, if the system says.

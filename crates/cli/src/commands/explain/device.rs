@@ -6,11 +6,11 @@ use ocelli_config::Config;
 use ocelli_cpu::{CpuExecutor, CpuTarget};
 use ocelli_cuda::{CudaTarget, Machine};
 use ocelli_ir::executor::{Executor, Target};
+use ocelli_ir::ops::MatMul;
 use ocelli_ir::plan::{Launch, Operand};
-use ocelli_ir::{DType, Graph, Op, StateSpec, TensorType, Value};
+use ocelli_ir::{DType, Graph, GraphError, Op, StateSpec, TensorType, Value};
 use ocelli_passes::compile;
 use std::sync::Arc;
-use std::time::Instant;
 
 impl Device {
     /// What the passes may ask about it, under a configuration.
@@ -67,14 +67,47 @@ impl Peaks {
     }
 
     fn measured(threads: Option<usize>) -> anyhow::Result<Self> {
-        let executor = CpuExecutor::new(threads).context("the CPU executor cannot start")?;
-        let products = rate(&executor, [1024, 1024], 2.0 * 1024f64.powi(3), |g, x| g.matmul(x, x))?;
+        Self::on(&CpuExecutor::new(threads).context("the CPU executor cannot start")?)
+    }
+
+    /// What an executor does, measured.
+    ///
+    /// # Errors
+    /// If it fails.
+    pub fn on(executor: &dyn Executor) -> anyhow::Result<Self> {
+        // The clock's share of a launch: what one takes that has next to nothing to do.
+        let empty = longest(executor, [1, 64], |g, x| g.gelu(x))?;
         // Far beyond any cache; what is read once and what is written.
-        let moved = [8, 4 << 20];
-        let bytes = rate(&executor, moved, 2.0 * 4.0 * (8 << 22) as f64, |g, x| g.gelu(x))?;
+        let moved = longest(executor, [8, 4 << 20], |g, x| g.gelu(x))? - empty;
+        let products = products(executor, empty, |g, x| g.matmul(x, x))?;
+        let half: MakeOp = |g, x| {
+            let (x, shape) = (g.cast(x, DType::Bf16)?, g.ty(x).shape.clone());
+            let op = MatMul { ta: false, tb: false, bias: false };
+            Ok(g.typed(op.into(), &[x, x], vec![TensorType::new(DType::Bf16, shape)])?[0])
+        };
+        let half_products = self::products(executor, empty, half)?.max(products);
+        let bytes = 2.0 * 4.0 * (8 << 22) as f64 / moved;
+        // What is not a product waits for memory.
         let name = "this machine, measured just now".into();
-        // 16 bits are widened first: no faster. What is not a product waits for memory.
-        Ok(Self { name, products, half_products: products, others: products, bytes })
+        Ok(Self { name, products, half_products, others: products, bytes })
+    }
+
+    /// As JSON.
+    pub fn object(&self) -> serde_json::Value {
+        serde_json::json!({
+            "device": self.name, "flops_32": self.products, "flops_16": self.half_products,
+            "flops_other": self.others, "bytes": self.bytes,
+        })
+    }
+
+    /// The most that products and memory do, in words.
+    pub fn rates(&self) -> String {
+        format!(
+            "products {:.2} TFLOP/s in 32 bits, {:.2} in 16, memory {:.0} GB/s",
+            self.products / 1e12,
+            self.half_products / 1e12,
+            self.bytes / 1e9
+        )
     }
 
     /// The least time that a launch can take, in seconds.
@@ -104,13 +137,23 @@ impl Peaks {
     }
 }
 
-/// Work a second of one op on a matrix of this shape, the best of some runs.
-fn rate(
-    executor: &CpuExecutor,
-    shape: [usize; 2],
-    work: f64,
-    op: impl FnOnce(&mut Graph, Value) -> Result<Value, ocelli_ir::GraphError>,
-) -> anyhow::Result<f64> {
+/// Operations a second of a square product, as large as takes a millisecond, or the largest.
+fn products(executor: &dyn Executor, empty: f64, op: MakeOp) -> anyhow::Result<f64> {
+    let mut n = 1024;
+    loop {
+        let seconds = longest(executor, [n, n], op)? - empty;
+        if seconds > 1e-3 || n == 4096 {
+            return Ok(2.0 * (n as f64).powi(3) / seconds);
+        }
+        n *= 2;
+    }
+}
+
+/// Adds an op on a value to a graph.
+type MakeOp = fn(&mut Graph, Value) -> Result<Value, GraphError>;
+
+/// Seconds of the longest launch of a program of one op on a matrix of this shape, the best of some runs.
+fn longest(executor: &dyn Executor, shape: [usize; 2], op: MakeOp) -> anyhow::Result<f64> {
     let mut g = Graph::new();
     let x = g.input("x", TensorType::f32(shape));
     let y = op(&mut g, x)?;
@@ -118,12 +161,13 @@ fn rate(
     let state = Arc::new(StateSpec::default());
     let plan = compile("peak", g, &state, executor.target())?;
     let (mut program, mut memory) = (executor.load(plan)?, executor.new_state(&state, 0)?);
-    let x = vec![0u8; 4 * shape[0] * shape[1]];
+    // Between -1 and 1, and no two alike: a device that multiplies zeros is faster than it is.
+    let value = |i: usize| (i as u32).wrapping_mul(2_654_435_761) as i32 as f32 / 2_147_483_648.0;
+    let x: Vec<u8> = (0..shape[0] * shape[1]).flat_map(|i| value(i).to_le_bytes()).collect();
     let mut best = f64::INFINITY;
     for _ in 0..5 {
-        let begin = Instant::now();
-        program.run(&mut *memory, &[&x])?;
-        best = best.min(begin.elapsed().as_secs_f64());
+        let times = program.run_timed(&mut *memory, &[&x])?;
+        best = best.min(times.iter().map(|t| t.seconds).fold(0.0, f64::max));
     }
-    Ok(work / best)
+    Ok(best)
 }

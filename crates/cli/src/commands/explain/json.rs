@@ -16,10 +16,7 @@ pub fn object(programs: &[Explained], peaks: &Peaks, size: Size) -> Value {
     });
     json!({
         "batch": size.batch, "length": size.text,
-        "roofline": {
-            "device": peaks.name, "flops_32": peaks.products, "flops_16": peaks.half_products,
-            "flops_other": peaks.others, "bytes": peaks.bytes,
-        },
+        "roofline": peaks.object(),
         "state": state,
         "programs": programs.iter().map(|p| program(p, peaks)).collect::<Vec<_>>(),
     })

@@ -1,6 +1,6 @@
 //! `ocelli explain`: what a training step would do.
 
-mod device;
+pub mod device;
 mod json;
 mod sizes;
 mod text;

@@ -13,7 +13,7 @@ const COLUMNS: usize = 48;
 
 /// The whole explanation.
 pub fn lines(programs: &[Explained], peaks: &Peaks, all: bool) -> Vec<String> {
-    let mut out = vec![format!("roofline of {}: {}", peaks.name, rates(peaks))];
+    let mut out = vec![format!("roofline of {}: {}", peaks.name, peaks.rates())];
     if let Some(first) = programs.first() {
         out.extend(state(&first.plan));
     }
@@ -24,15 +24,6 @@ pub fn lines(programs: &[Explained], peaks: &Peaks, all: bool) -> Vec<String> {
         out.extend(arena(&program.plan));
     }
     out
-}
-
-fn rates(p: &Peaks) -> String {
-    format!(
-        "products {:.2} TFLOP/s in 32 bits, {:.2} in 16, memory {:.0} GB/s",
-        p.products / 1e12,
-        p.half_products / 1e12,
-        p.bytes / 1e9
-    )
 }
 
 fn mb(bytes: usize) -> String {
