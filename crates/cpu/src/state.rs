@@ -28,7 +28,7 @@ impl CpuState {
                 let what = format!("{} (all state takes {} bytes)", slot.name, spec.bytes(|_| true));
                 out_of_memory(&what, bytes, Need::of(slot.kind))
             })?;
-            slot.fill(seed, buffer.bytes_mut());
+            spec.fill(slot, seed, buffer.bytes_mut());
             Ok(buffer)
         });
         Ok(Self { spec: spec.clone(), slots: filled.collect::<Result<_, ExecError>>()? })
@@ -55,13 +55,11 @@ impl State for CpuState {
 
     fn write(&mut self, slot: SlotId, bytes: &[u8]) -> Result<(), ExecError> {
         let i = self.index(slot)?;
-        let to = self.slots[i].bytes_mut();
-        if to.len() != bytes.len() {
-            let name = &self.spec.get(slot).name;
-            let (want, found) = (to.len(), bytes.len());
-            return Err(ExecError::misuse("state", format!("slot '{name}' holds {want} bytes, got {found}")));
+        let rounded = self.spec.writes(slot, bytes).map_err(|m| ExecError::misuse("state", m))?;
+        self.slots[i].bytes_mut().copy_from_slice(bytes);
+        for (slot, bytes) in rounded {
+            self.slots[slot.0 as usize].bytes_mut().copy_from_slice(&bytes);
         }
-        to.copy_from_slice(bytes);
         Ok(())
     }
 

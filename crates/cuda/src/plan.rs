@@ -83,7 +83,7 @@ pub fn steps(plan: &Plan, machine: Machine) -> Result<(Vec<Step>, Own), ExecErro
     let mut i = 0;
     while i < plan.launches.len() {
         let rest = &plan.launches[i..];
-        let count = adam_run(rest).max(cast_run(rest));
+        let count = adam_run(rest, &plan.state).max(cast_run(rest));
         let step = match rest[0].op {
             Op::Adam(_) if count > 1 => adams((plan, &own), i, count)?,
             Op::Cast(_) if count > 1 => casts((plan, &own), i, count)?,

@@ -66,7 +66,7 @@ fn fill(spec: &StateSpec, seed: u64, host: &mut [u8]) {
                 loop {
                     let next = lock(&slots).next();
                     let Some((slot, out)) = next else { break };
-                    slot.fill(seed, out);
+                    spec.fill(slot, seed, out);
                 }
             });
         }
@@ -109,15 +109,15 @@ impl State for CudaState {
     }
 
     fn write(&mut self, slot: SlotId, bytes: &[u8]) -> Result<(), ExecError> {
-        let info = self.spec.get(slot);
-        if bytes.len() != info.ty.bytes() {
-            let message = format!("slot '{}' has {} bytes, got {}", info.name, info.ty.bytes(), bytes.len());
-            return Err(ExecError::Misuse { program: "state".into(), message });
+        let rounded = self.spec.writes(slot, bytes).map_err(|m| ExecError::misuse("state", m))?;
+        let name = &self.spec.get(slot).name;
+        for (slot, bytes) in [(slot, bytes)].into_iter().chain(rounded.iter().map(|(s, b)| (*s, &b[..]))) {
+            let at = self.starts[slot.0 as usize];
+            self.memory
+                .write(&self.stream, at, bytes)
+                .map_err(|e| failed(&format!("writing '{name}'"), 0, &e))?;
         }
-        let at = self.starts[slot.0 as usize];
-        self.memory
-            .write(&self.stream, at, bytes)
-            .map_err(|e| failed(&format!("writing '{}'", info.name), 0, &e))
+        Ok(())
     }
 
     fn as_any(&mut self) -> &mut dyn Any {

@@ -27,11 +27,14 @@ pub enum SlotKind {
     Ring,
     /// Keys and values of decoding.
     Cache,
+    /// The numbers of an f32 slot, rounded to 16 bits. A program that writes that slot writes this one too, and so does the
+    /// host, which never writes this one by itself.
+    Rounded(SlotId),
 }
 
 impl SlotKind {
     /// True if a snapshot holds slots of this kind. Settings come from the configuration; rings and caches
-    /// mean nothing in another process; accumulators are empty when a snapshot is taken.
+    /// mean nothing in another process; accumulators are empty when a snapshot is taken; what is rounded follows.
     pub const fn in_snapshot(self) -> bool {
         matches!(self, Self::Parameter | Self::Moment | Self::Counter | Self::LossScale)
     }
@@ -76,6 +79,17 @@ impl Slot {
         let mut bytes = vec![0; self.ty.bytes()];
         self.fill(seed, &mut bytes);
         bytes
+    }
+
+    /// Writes f32 numbers, little-endian, rounded to the slot's 16 bits, to the nearest with ties to even.
+    fn round(&self, f32: &[u8], out: &mut [u8]) {
+        for (x, out) in f32.chunks_exact(4).zip(out.chunks_exact_mut(2)) {
+            let x = f32::from_le_bytes([x[0], x[1], x[2], x[3]]);
+            out.copy_from_slice(&match self.ty.dtype {
+                DType::F16 => half::f16::from_f32(x).to_le_bytes(),
+                _ => half::bf16::from_f32(x).to_le_bytes(),
+            });
+        }
     }
 
     /// Writes the starting bytes of the slot, as [`initial`](Self::initial), into memory of its size.
@@ -144,6 +158,39 @@ impl StateSpec {
         let same = |(a, b): (&Slot, &Slot)| a.name == b.name && a.ty == b.ty;
         let equal = self.slots.iter().zip(&other.slots).take_while(|&pair| same(pair)).count();
         self.slots.get(equal)
+    }
+
+    /// The slots that hold another one's numbers rounded.
+    pub fn rounded(&self, of: SlotId) -> impl Iterator<Item = (SlotId, &Slot)> {
+        self.iter().filter(move |(_, s)| s.kind == SlotKind::Rounded(of))
+    }
+
+    /// Writes the starting bytes of a slot into memory of its size.
+    pub fn fill(&self, slot: &Slot, seed: u64, out: &mut [u8]) {
+        match slot.kind {
+            SlotKind::Rounded(of) => slot.round(&self.get(of).initial(seed), out),
+            _ => slot.fill(seed, out),
+        }
+    }
+
+    /// What the host writes with `bytes` of a slot: those slots that hold it rounded, with their bytes.
+    ///
+    /// # Errors
+    /// If the slot holds another one's numbers, or has another size.
+    pub fn writes(&self, id: SlotId, bytes: &[u8]) -> Result<Vec<(SlotId, Vec<u8>)>, String> {
+        let slot = self.get(id);
+        if let SlotKind::Rounded(of) = slot.kind {
+            return Err(format!("slot '{}' follows from '{}': write that", slot.name, self.get(of).name));
+        }
+        if bytes.len() != slot.ty.bytes() {
+            return Err(format!("slot '{}' holds {} bytes, got {}", slot.name, slot.ty.bytes(), bytes.len()));
+        }
+        let rounded = |(id, to): (SlotId, &Slot)| {
+            let mut out = vec![0; to.ty.bytes()];
+            to.round(bytes, &mut out);
+            (id, out)
+        };
+        Ok(self.rounded(id).map(rounded).collect())
     }
 
     /// All slots with their ids, in the order of declaration.

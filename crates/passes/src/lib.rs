@@ -7,6 +7,7 @@ pub mod memory;
 pub mod pipeline;
 pub mod precision;
 pub mod recompute;
+pub mod rounded;
 pub mod row_slice;
 pub mod schedule;
 pub mod simplify;

@@ -5,7 +5,7 @@
 //! slots to the state (a 16-bit copy of a weight, a loss scale), so the state is made after the passes have run.
 
 use crate::precision::{self, Precision};
-use crate::{attention, fuse, memory, recompute, row_slice, simplify, verify};
+use crate::{attention, fuse, memory, recompute, rounded, row_slice, simplify, verify};
 use ocelli_ir::executor::Target;
 use ocelli_ir::plan::Plan;
 use ocelli_ir::{Graph, GraphError, StateSpec};
@@ -132,6 +132,13 @@ pub const PASSES: &[Pass] = &[
         stage: Stage::Whole,
         on: |o| o.precision.is_some(),
         run: |g, cx| cx.options.precision.map_or_else(|| Ok(g.clone()), |p| precision::precision(g, p)),
+    },
+    Pass {
+        name: "rounded",
+        class: Class::Exact,
+        stage: Stage::Whole,
+        on: |_| true,
+        run: |g, cx| rounded::rounded(g, cx.state),
     },
     Pass {
         name: "simplify",

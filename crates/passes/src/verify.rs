@@ -7,7 +7,7 @@ use crate::schedule::HappensBefore;
 use ocelli_ir::executor::Target;
 use ocelli_ir::ops::{StateRead, StateWrite};
 use ocelli_ir::plan::{Launch, Operand, Place, Plan};
-use ocelli_ir::{Graph, Op, StateSpec, TensorType};
+use ocelli_ir::{Graph, Op, SlotId, StateSpec, TensorType};
 use std::collections::HashSet;
 
 /// Checks a graph: types follow from the ops' own rules, inputs are named once, slots are of their state's
@@ -56,8 +56,21 @@ pub fn plan(p: &Plan, target: &dyn Target) -> Result<(), String> {
     }
     races(p)?;
     contents::slots(p)?;
+    rounded(p)?;
     // Element by element: only where that takes milliseconds. The layout's rules do not depend on size.
     if p.arena_bytes <= 4 << 20 { contents::arena(p) } else { Ok(()) }
+}
+
+/// Who writes a slot writes those that hold its numbers rounded.
+fn rounded(p: &Plan) -> Result<(), String> {
+    let outputs = p.launches.iter().flat_map(|l| &l.outputs);
+    let written: HashSet<SlotId> =
+        outputs.filter_map(|o| if let Place::State(slot) = o.place { Some(slot) } else { None }).collect();
+    let left = |slot: &SlotId| p.state.rounded(*slot).find(|(id, _)| !written.contains(id)).map(|(_, s)| s);
+    match written.iter().find_map(left) {
+        Some(slot) => Err(format!("'{}' is not written with what it follows from", slot.name)),
+        None => Ok(()),
+    }
 }
 
 fn launch(p: &Plan, l: &Launch, index: usize, target: &dyn Target) -> Result<(), String> {

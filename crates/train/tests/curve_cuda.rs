@@ -36,15 +36,15 @@ fn cases(curve: &Golden, dropout: f64) -> Vec<Case> {
 fn train(cases: &[Case], tf32: bool, precision: Option<Precision>) -> Vec<f64> {
     let executor = CudaExecutor::new(CudaOptions { tf32, ..CudaOptions::default() }).unwrap();
     let case = &cases[0];
-    let spec = Arc::new(case.state.clone());
-    let mut state = executor.new_state(&spec, 0).unwrap();
-    for (id, slot) in spec.iter() {
-        state.write(id, &bytes(&case.initial(slot))).unwrap();
-    }
-    let mut grown = (*spec).clone();
+    let mut grown = case.state.clone();
     let mut cx = PassCx::new(&mut grown, executor.target());
     cx.options = Options { precision, ..Options::default() };
     let graph = pipeline::run(Stage::Whole, "train", case.train.clone(), &mut cx).unwrap();
+    let spec = Arc::new(grown);
+    let mut state = executor.new_state(&spec, 0).unwrap();
+    for (id, slot) in case.state.iter() {
+        state.write(id, &bytes(&case.initial(slot))).unwrap();
+    }
     let plan = pipeline::plan("train", &graph, &spec, executor.target()).unwrap();
     let mut program = executor.load(plan).unwrap();
     let batches: Vec<Vec<Vec<u8>>> =

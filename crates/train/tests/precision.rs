@@ -4,11 +4,11 @@ mod step_support;
 
 use ocelli_cpu::{CpuExecutor, CpuTarget};
 use ocelli_ir::executor::{Executor, State};
-use ocelli_ir::plan::Plan;
+use ocelli_ir::plan::{Place, Plan};
 use ocelli_ir::reference::evaluate;
 use ocelli_ir::{DType, Graph, Op, SlotKind, StateSpec};
 use ocelli_passes::{Options, PassCx, Precision, Stage, pipeline};
-use ocelli_testkit::host::{bytes, floats};
+use ocelli_testkit::host::{bytes, floats, loaded};
 use ocelli_train::program::{self, Optimizer, Pictures, Size};
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -110,6 +110,8 @@ fn products_read_16_bits_and_the_optimiser_32() {
                         products += 1;
                         assert!(op.operands().iter().all(|&i| dtype(&node.inputs[i]) == half), "{op}");
                     }
+                    // A weight that is kept in 16 bits as well.
+                    Op::StateWrite(op) if op.ty.dtype == half => {}
                     Op::Adam(_) | Op::SumSquares(_) | Op::StateWrite(_) => {
                         assert!(
                             node.inputs.iter().filter(float).all(|v| dtype(v) == DType::F32),
@@ -226,4 +228,79 @@ fn the_scale_changes_no_result_but_by_rounding() {
     };
     let (a, b) = (weights(1024.0), weights(4096.0));
     assert!(a > 0.0 && (a - b).abs() < 2e-3 * a, "norms {a} and {b}");
+}
+
+/// Every slot that holds a weight in 16 bits holds what the weight is.
+fn check_rounded(machine: &Machine, half: DType) -> usize {
+    let rounded = machine.spec.iter().filter_map(|(id, s)| match s.kind {
+        SlotKind::Rounded(of) => Some((id, of, s)),
+        _ => None,
+    });
+    rounded
+        .map(|(id, of, slot)| {
+            assert_eq!(slot.ty.dtype, half);
+            let weight = floats(&machine.state.read(of).unwrap());
+            let want: Vec<f64> = weight.into_iter().map(|x| half.round(x)).collect();
+            let have = loaded(&machine.state.read(id).unwrap(), half);
+            assert!(have == want, "{}", slot.name);
+        })
+        .count()
+}
+
+#[test]
+fn trained_weights_are_kept_in_16_bits_as_well() {
+    for half in [DType::Bf16, DType::F16] {
+        let mut machine = Machine::new(policy(half, half));
+        let kept = check_rounded(&machine, half);
+        assert!(kept > 10, "{kept}");
+        let of_state = |o: &ocelli_ir::plan::Operand| matches!(o.place, Place::State(_));
+        let launches = &machine.program.plan().launches;
+        let casts: Vec<_> =
+            launches.iter().filter(|l| matches!(l.op, Op::Cast(_)) && of_state(&l.inputs[0])).collect();
+        // Behind the optimiser, straight into their slots; none as the step starts.
+        assert_eq!(casts.len(), kept);
+        assert!(casts.iter().all(|l| of_state(&l.outputs[0])), "{}", machine.program.plan());
+        assert!(!launches.iter().any(|l| matches!(l.op, Op::StateWrite(_)) && l.outputs[0].dtype == half));
+        let before = machine.weights();
+        machine.step();
+        check_rounded(&machine, half);
+        assert!(machine.weights() != before);
+        // A step that is none.
+        let name = "decoder.lm_head.bias";
+        let slot = machine.spec.find(name).unwrap();
+        let bias = machine.read(name);
+        machine.state.write(slot, &vec![0xff; bias.len()]).unwrap();
+        machine.step();
+        machine.state.write(slot, &bias).unwrap();
+        check_rounded(&machine, half);
+        // The host writes the weight, and never what follows from it.
+        let (id, of) = machine
+            .spec
+            .iter()
+            .find_map(|(id, s)| if let SlotKind::Rounded(of) = s.kind { Some((id, of)) } else { None })
+            .unwrap();
+        let numbers: Vec<u8> = (0..machine.spec.get(of).ty.shape.numel())
+            .flat_map(|i| (i as f32 * 0.37).to_le_bytes())
+            .collect();
+        machine.state.write(of, &numbers).unwrap();
+        check_rounded(&machine, half);
+        let follows = machine.state.read(id).unwrap();
+        let refused = machine.state.write(id, &follows).unwrap_err().to_string();
+        assert!(refused.contains(&machine.spec.get(of).name), "{refused}");
+        // Programs that only read use them too, and add none.
+        let mut spec = (*machine.spec).clone();
+        let evaluate = |cx: &mut PassCx<'_>| program::evaluate(cx, &MODEL, SIZE, Pictures::Bytes).unwrap();
+        let g = build(&mut spec, policy(half, half), evaluate);
+        assert_eq!(spec.len(), machine.spec.len());
+        let weight = |n: &ocelli_ir::Node| matches!(&g.producer(n.inputs[0]).op, Op::StateRead(_));
+        assert!(!g.nodes().iter().any(|n| matches!(n.op, Op::Cast(_)) && weight(n)), "{g}");
+        // A plan that leaves one out is refused.
+        let mut broken = machine.program.plan().clone();
+        broken.launches.retain(|l| !(matches!(l.op, Op::Cast(_)) && of_state(&l.inputs[0])));
+        let said = ocelli_passes::verify::plan(&broken, &CpuTarget).unwrap_err();
+        assert!(said.contains("is not written with what it follows from"), "{said}");
+    }
+    let mut plain = StateSpec::default();
+    train(&mut plain, None);
+    assert!(!plain.iter().any(|(_, s)| matches!(s.kind, SlotKind::Rounded(_))));
 }

@@ -1,7 +1,7 @@
 //! Tests of where operands lie and of what is left for later.
 
 use super::*;
-use ocelli_ir::ops::{Add, Increment, LayerNormGrad};
+use ocelli_ir::ops::{Adam, Add, Cast, Increment, LayerNormGrad};
 use ocelli_ir::{DType, Init, Slot, SlotKind, StateSpec};
 use std::sync::Arc;
 
@@ -115,4 +115,68 @@ fn operands_outside_their_place_are_refused() {
     let mut other = plan();
     other.launches[1].inputs[0].place = Place::State(SlotId(7));
     assert!(matches!(steps(&other, Machine::new(100)), Err(ExecError::Misuse { .. })));
+}
+
+/// Steps of an optimiser of three weights, the first and the last of which are kept rounded.
+#[test]
+fn casts_behind_the_optimiser_are_part_of_it() {
+    let mut spec = StateSpec::default();
+    let mut slot = |name: &str, dtype, kind| {
+        let ty = TensorType::new(dtype, [100]);
+        spec.declare(Slot { name: name.into(), ty, kind, init: Init::Zeros }).unwrap()
+    };
+    let state = |slot, contents| Operand { contents, ..operand(Place::State(slot), DType::F32, 0) };
+    let number = |at, dtype| Operand {
+        view: View::contiguous(Vec::<usize>::new()),
+        ..operand(Place::Arena(at), dtype, 0)
+    };
+    let scalars = [(512, DType::F32), (768, DType::F32), (1024, DType::U32), (1280, DType::U32)];
+    let (mut launches, mut halves) = (Vec::new(), Vec::new());
+    let launch =
+        |op: Op, inputs, outputs| Launch { op, scope: "".into(), inputs, outputs, branch: 0, after: vec![] };
+    for (i, kept) in [true, false, true].into_iter().enumerate() {
+        let [p, m, v] = ["p", "m", "v"].map(|n| slot(&format!("{n}{i}"), DType::F32, SlotKind::Parameter));
+        let old = [p, m, v].map(|s| state(s, 0)).into_iter().chain([operand(Place::Arena(0), DType::F32, 0)]);
+        let inputs = old.chain(scalars.map(|(at, dtype)| number(at, dtype))).collect();
+        let adam = Adam { beta1: 0.9, beta2: 0.999, eps: 1e-8, weight_decay: 0.0, decoupled: false };
+        launches.push(launch(adam.into(), inputs, [p, m, v].map(|s| state(s, 1)).into()));
+        if kept {
+            let half = slot(&format!("p{i}.bf16"), DType::Bf16, SlotKind::Rounded(p));
+            let to = operand(Place::State(half), DType::Bf16, 0);
+            launches.push(launch(Cast { to: DType::Bf16 }.into(), vec![state(p, 1)], vec![to]));
+            halves.push(half);
+        }
+    }
+    let elsewhere = launch(
+        Cast { to: DType::Bf16 }.into(),
+        vec![launches[0].outputs[0].clone()],
+        vec![operand(Place::Arena(1536), DType::Bf16, 0)],
+    );
+    launches.push(elsewhere);
+    let plan = Plan {
+        name: "optimiser".into(),
+        launches,
+        inputs: vec![],
+        outputs: vec![],
+        arena_bytes: 2048,
+        state: Arc::new(spec),
+    };
+    let (steps, _) = steps(&plan, Machine::new(100)).unwrap();
+    assert_eq!(steps.iter().map(|s| (s.launch, s.launches)).collect::<Vec<_>>(), [(0, 5), (5, 1)]);
+    let (step, table) = (&steps[0], &steps[0].lowered.table);
+    assert_eq!((step.lowered.calls.len(), table.len()), (1, 3 * 8));
+    let homes: Vec<_> = [7, 15, 23].map(|i| (step.spot(table[i].0).unwrap().home, table[i].1)).into();
+    let weight = plan.state.find("p1").unwrap();
+    assert_eq!(
+        homes,
+        [(Home::State(halves[0]), 100), (Home::State(weight), 0), (Home::State(halves[1]), 100)]
+    );
+    let source = step.sources().next().unwrap();
+    assert!(source.contains("#define HALVES 1\n#define TH bf16\n"), "{source}");
+    for arch in ["sm_80", "sm_90a"] {
+        match crate::compile(&format!("{}\n{source}", crate::executor::PRELUDE), arch) {
+            Err(crate::NvrtcFault::Missing(why)) => println!("not compiled: {why}"),
+            compiled => assert!(compiled.unwrap().len() > 64),
+        }
+    }
 }

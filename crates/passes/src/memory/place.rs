@@ -119,10 +119,8 @@ fn in_place(drafts: &mut Drafts, index: usize) -> bool {
     let is_old = |loc: &Loc| drafts.buffers[loc.buffer].home == Home::State(slot);
     let made = &drafts.launches[launch];
     let paired = made.op.in_place().iter().find(|(o, _)| *o == output).map(|(_, i)| *i);
-    let Some(input) = paired.filter(|&i| is_old(&made.inputs[i]) && drafts.is_whole(&made.inputs[i])) else {
-        return false;
-    };
-    let read_again = made.inputs.iter().enumerate().any(|(i, loc)| i != input && is_old(loc))
+    let paired = paired.filter(|&i| is_old(&made.inputs[i]) && drafts.is_whole(&made.inputs[i]));
+    let read_again = made.inputs.iter().enumerate().any(|(i, loc)| Some(i) != paired && is_old(loc))
         || drafts.launches[launch + 1..].iter().any(|l| l.inputs.iter().any(is_old))
         || drafts.outputs.iter().any(|(_, loc)| is_old(loc))
         || drafts.writes.iter().any(|(_, loc, _)| is_old(loc));

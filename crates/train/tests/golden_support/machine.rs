@@ -19,9 +19,11 @@ struct Machine<'a> {
 
 impl<'a> Machine<'a> {
     fn new(case: &Case, executor: &'a dyn Executor, precision: Option<Precision>) -> Self {
-        let spec = Arc::new(case.state.clone());
+        let mut spec = case.state.clone();
+        passed("train", &case.train, &mut spec, executor, precision);
+        let spec = Arc::new(spec);
         let mut state = executor.new_state(&spec, 0).unwrap();
-        for (id, slot) in spec.iter() {
+        for (id, slot) in case.state.iter() {
             state.write(id, &bytes(&case.initial(slot))).unwrap();
         }
         let inputs = case.inputs().iter().map(|(_, t)| bytes(t)).collect();
@@ -31,9 +33,7 @@ impl<'a> Machine<'a> {
     /// Runs a program `times` times; returns its outputs.
     fn run(&mut self, name: &str, graph: &Graph, times: usize) -> Vec<Vec<f64>> {
         let mut spec = (*self.spec).clone();
-        let mut cx = PassCx::new(&mut spec, self.executor.target());
-        cx.options = Options { precision: self.precision, ..Options::default() };
-        let graph = pipeline::run(Stage::Whole, name, graph.clone(), &mut cx).unwrap();
+        let graph = passed(name, graph, &mut spec, self.executor, self.precision);
         assert_eq!(spec.len(), self.spec.len(), "passes added state");
         let plan = pipeline::plan(name, &graph, &self.spec, self.executor.target()).unwrap();
         for launch in &plan.launches {
@@ -52,6 +52,19 @@ impl<'a> Machine<'a> {
     fn contents(&self) -> Vec<Vec<u8>> {
         self.spec.iter().map(|(id, _)| self.state.read(id).unwrap()).collect()
     }
+}
+
+/// A graph behind all passes, which may add to the state.
+fn passed(
+    name: &str,
+    graph: &Graph,
+    spec: &mut StateSpec,
+    executor: &dyn Executor,
+    precision: Option<Precision>,
+) -> Graph {
+    let mut cx = PassCx::new(spec, executor.target());
+    cx.options = Options { precision, ..Options::default() };
+    pipeline::run(Stage::Whole, name, graph.clone(), &mut cx).unwrap()
 }
 
 /// Everything that a case computed: outputs, and the state after training.

@@ -105,7 +105,9 @@ pub fn start(state: &StateSpec) -> RefState<f64> {
         (_, "amp.loss_scale") => Tensor::real([], vec![1024.0]),
         _ => Tensor::zeros(&slot.ty),
     };
-    state.iter().map(|(id, slot)| (id, fill(slot))).collect()
+    // What is rounded follows.
+    let own = state.iter().filter(|(_, slot)| !matches!(slot.kind, SlotKind::Rounded(_)));
+    own.map(|(id, slot)| (id, fill(slot))).collect()
 }
 
 /// Weights and moments after three steps of a plan made for [`MODEL`], batches of 5 and texts of 7, on the CPU.

@@ -32,16 +32,17 @@ fn mb(bytes: usize) -> String {
 
 /// What the state is made of.
 fn state(plan: &Plan) -> Vec<String> {
-    let of = |name: &str, kind: SlotKind| {
-        let bytes = plan.state.bytes(|k| k == kind);
+    let sum = |name: &str, keep: fn(SlotKind) -> bool| {
+        let bytes = plan.state.bytes(keep);
         (bytes > 0).then(|| format!("{name} {}", mb(bytes)))
     };
     let parts = [
-        of("weights", SlotKind::Parameter),
-        of("moments", SlotKind::Moment),
-        of("sums of gradients", SlotKind::Accumulator),
-        of("keys and values of captions", SlotKind::Cache),
-        of("metrics", SlotKind::Ring),
+        sum("weights", |k| k == SlotKind::Parameter),
+        sum("weights in 16 bits", |k| matches!(k, SlotKind::Rounded(_))),
+        sum("moments", |k| k == SlotKind::Moment),
+        sum("sums of gradients", |k| k == SlotKind::Accumulator),
+        sum("keys and values of captions", |k| k == SlotKind::Cache),
+        sum("metrics", |k| k == SlotKind::Ring),
     ];
     let parts = parts.into_iter().flatten().collect::<Vec<_>>().join(", ");
     vec![format!("state: {parts}; in all {}", mb(plan.state.bytes(|_| true)))]
