@@ -1,10 +1,11 @@
 //! Launches that start while the one before them ends change no bit: steps of the published size, where kernels of both branches
-//! run side by side and scratch memory is used again and again. Without a GPU: "skipped: no CUDA device".
+//! run side by side and scratch memory is used again and again. And weights in 16 bits follow the weights. Without a GPU:
+//! "skipped: no CUDA device".
 
 use ocelli_cuda::{CudaExecutor, CudaOptions, Overlap};
 use ocelli_data::batch::Batch;
-use ocelli_ir::DType;
 use ocelli_ir::executor::Executor;
+use ocelli_ir::{DType, SlotKind};
 use ocelli_models::nn::Residual;
 use ocelli_models::seemore::SeemoreConfig;
 use ocelli_passes::{Options, Precision};
@@ -48,6 +49,12 @@ fn batch(rows: usize, step: usize) -> Batch {
     }
 }
 
+/// The bf16 next to an f32, of two the even one.
+fn bf16(x: &[u8]) -> [u8; 2] {
+    let bits = u32::from_le_bytes(x.try_into().unwrap());
+    (((bits + 0x7fff + (bits >> 16 & 1)) >> 16) as u16).to_le_bytes()
+}
+
 /// All of the state after steps that the host never waits between; none without a GPU.
 fn trained(options: CudaOptions, half: Option<DType>, rows: usize) -> Option<Vec<Vec<u8>>> {
     let executor: Arc<dyn Executor> = match CudaExecutor::new(options) {
@@ -72,6 +79,17 @@ fn trained(options: CudaOptions, half: Option<DType>, rows: usize) -> Option<Vec
     for step in 0..STEPS {
         engine.train(&batch(rows, step), true).unwrap();
     }
+    // Weights in 16 bits are what the weights are.
+    let mut rounded = 0;
+    for (id, slot) in engine.spec().iter() {
+        if let SlotKind::Rounded(of) = slot.kind {
+            let weight = engine.read(of).unwrap();
+            let want: Vec<u8> = weight.chunks_exact(4).flat_map(bf16).collect();
+            assert!(engine.read(id).unwrap() == want, "{}", slot.name);
+            rounded += 1;
+        }
+    }
+    assert_eq!(rounded > 20, half.is_some(), "{rounded} weights in 16 bits");
     Some(engine.spec().iter().map(|(id, _)| engine.read(id).unwrap()).collect())
 }
 
