@@ -86,9 +86,11 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) hidden_weights(OPERANDS
         for (int j = 0; j < 4; j++)
 #pragma unroll
             for (int e = 0; e < 2; e++) warps[threadIdx.x / 32 * 32 + j * 8 + lane * 2 + e] = columns[j][e];
-    if (pair == 1)
+    // Each pair has the other's sums of half of the columns, and gives it those of the other half.
+    constexpr int SHARE = WIDE / 4;
 #pragma unroll
-        for (int n = 0; n < WIDE / 2; n++) given[n * PAIR + thread] = products[n / 4][n % 4];
+    for (int n = 0; n < WIDE / 2; n++)
+        if (n / SHARE != pair) given[n * PAIR + thread] = products[n / 4][n % 4];
     __syncthreads();
     const u32 first = blockIdx.x * SLICE;
     if (SUM_MADE >= 0 && threadIdx.x < SLICE) {
@@ -97,7 +99,6 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) hidden_weights(OPERANDS
         for (int n = 0; n < 8; n++) sum += warps[(n / 4 * 8 + threadIdx.x / 32 * 4 + n % 4) * 32 + lane];
         sums[u64(blockIdx.y) * H + first + threadIdx.x] = sum;
     }
-    if (pair == 1) return;
     const u32 col = lane % 4 * 2;
 #pragma unroll
     for (int i = 0; i < 2; i++) {
@@ -106,8 +107,10 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) hidden_weights(OPERANDS
         to += WEIGHT_TURNED[i] ? col * H + first + row : (first + row) * WIDE + col;
 #pragma unroll
         for (int n = 0; n < WIDE / 2; n++) {
+            if (n / SHARE != pair) continue;
             const int down = n % 4 / 2 * 8, right = n / 4 * 8 + n % 2;
-            to[WEIGHT_TURNED[i] ? right * H + down : down * WIDE + right] = products[n / 4][n % 4] + given[n * PAIR + thread];
+            to[WEIGHT_TURNED[i] ? right * H + down : down * WIDE + right] =
+                products[n / 4][n % 4] + given[n * PAIR + thread];
         }
     }
 }
