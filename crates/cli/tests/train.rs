@@ -250,10 +250,12 @@ fn a_resume_counts_the_steps_that_are_left() {
         "trainer_config.snapshot_load_strategy=latest",
     ];
     let said = b.train(&args(&more)).done();
-    said.mentions(&[
+    let said = said.mentions(&[
         "changed since: trainer_config.train_batch_size was 4, is 8",
         "done: 15 steps, 40 samples",
     ]);
+    // What the device settled is not what the user changed.
+    assert!(!said.out.contains("use_amp"), "{}", said.out);
 }
 
 #[test]

@@ -6,6 +6,7 @@ use serde_json::Value;
 use crate::error::ProblemKind;
 use crate::keys::{Interval, Key, Kind};
 use crate::node::{Data, boolean, is_null, shorten};
+use crate::overrides::argument;
 use crate::suggest;
 
 /// Longest text value, in characters.
@@ -129,7 +130,9 @@ fn wrong(key: &Key, data: &Data) -> ProblemKind {
                 found += &format!("; write {word}");
             }
         }
-        (Kind::Text | Kind::AnyText, Data::Scalar { .. }) if !data.is_null() => found += "; put it in quotes",
+        (Kind::Text | Kind::AnyText, Data::Scalar { text, .. }) if !data.is_null() => {
+            found += &format!("; put it in quotes, on the command line as {}", argument(key.path, text));
+        }
         (_, Data::Scalar { text, quoted: true }) if text.parse::<f64>().is_ok() => {
             found += "; take the quotes away";
         }

@@ -52,7 +52,7 @@ fn wrong_types_say_what_was_expected_and_found() {
     assert_eq!(trainer("tf32: 0"), "tf32: expected true or false, found the number 0; write false");
     assert_eq!(
         trainer("run_dir: false"),
-        "run_dir: expected text, found the boolean false; put it in quotes"
+        "run_dir: expected text, found the boolean false; put it in quotes, on the command line as 'trainer_config.run_dir=\"false\"'"
     );
     assert_eq!(
         trainer("snapshot_load_strategy: last"),

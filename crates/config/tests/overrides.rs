@@ -203,7 +203,7 @@ fn interpolation() {
         ),
         (
             "${trainer_config.log_verbose}",
-            "24: trainer_config.run_dir: expected text, found the boolean false; put it in quotes",
+            "24: trainer_config.run_dir: expected text, found the boolean false; put it in quotes, on the command line as 'trainer_config.run_dir=\"false\"'",
         ),
     ] {
         assert_eq!(refused(&format!("trainer_config.run_dir={value}")), expected, "{value}");

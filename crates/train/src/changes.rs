@@ -56,6 +56,9 @@ const TRAINING: &[&str] = &[
     "epochs",
 ];
 
+/// A value that leaves the choice to the device.
+const AUTO: &str = "auto";
+
 /// Changes since a snapshot, each as `group.key was A, is B`.
 #[derive(Debug, Default, PartialEq)]
 pub struct Changes {
@@ -122,7 +125,8 @@ fn changes(before: &Config, now: &Config) -> Changes {
     for (group, keys) in now.as_object().into_iter().flatten() {
         for (key, value) in keys.as_object().into_iter().flatten() {
             let old = &before[group][key];
-            if old == value {
+            // What was left to the device then is settled now: nobody changed it.
+            if old == value || (group == "trainer_config" && old == AUTO) {
                 continue;
             }
             let line = format!("{group}.{key} was {old}, is {value}");
@@ -165,6 +169,17 @@ mod tests {
                 && has(&found.refused, "data_config.train_split_ratio")
         );
         assert!(has(&found.noted, "model_config.dropout was ") && has(&found.noted, "trainer_config.beta1"));
+    }
+
+    #[test]
+    fn what_was_left_to_the_device_is_no_change() {
+        let before = Config::default();
+        assert_eq!(before.trainer.use_amp, ocelli_config::Switch::Auto);
+        let mut now = before.clone();
+        now.trainer.use_amp = ocelli_config::Switch::Off;
+        assert_eq!(changes(&before, &now), Changes::default());
+        let found = changes(&now, &Config { trainer: before.trainer.clone(), ..now.clone() });
+        assert_eq!(found.noted, ["trainer_config.use_amp was false, is \"auto\""]);
     }
 
     #[test]

@@ -10,6 +10,7 @@ mod value;
 use std::sync::Arc;
 
 pub(crate) use apply::apply;
+pub(crate) use quote::argument;
 pub use quote::literal;
 pub use sweep::sweep;
 

@@ -26,7 +26,7 @@ fn quoted(text: &str, quote: char) -> String {
 }
 
 /// `key=value` as one argument of a shell's, the value in quotes of its own.
-pub(super) fn argument(key: &str, value: &str) -> String {
+pub(crate) fn argument(key: &str, value: &str) -> String {
     let whole = format!("{key}={}", quoted(value, '"'));
     format!("'{}'", whole.replace('\'', r"'\''"))
 }
