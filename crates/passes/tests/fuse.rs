@@ -7,6 +7,7 @@ use ocelli_ir::ops::{Adam, DropoutOp, Fused, GeluGrad, Increment, MatMul, Reduce
 use ocelli_ir::reference::evaluate;
 use ocelli_ir::{DType, Graph, Init, Op, Phase, Slot, SlotKind, StateSpec, TensorType, Value, View};
 use ocelli_passes::fuse::fuse;
+use ocelli_passes::recompute::recompute;
 use ocelli_passes::{compile, verify};
 use proptest::prelude::*;
 use std::collections::HashMap;
@@ -246,7 +247,14 @@ fn what_works_in_place_still_does() {
 /// A hidden layer and, if it is wanted, its gradients.
 fn layer(gradients: bool) -> Graph {
     let mut g = Graph::new();
-    let [x, dy, w, v] = [("x", [6, 8]), ("dy", [6, 8]), ("w", [24, 8]), ("v", [8, 24])]
+    let x = g.input("x", TensorType::f32([6, 8]));
+    layer_of(&mut g, x, gradients);
+    g
+}
+
+/// The same of a value.
+fn layer_of(g: &mut Graph, x: Value, gradients: bool) {
+    let [dy, w, v] = [("dy", [6, 8]), ("w", [24, 8]), ("v", [8, 24])]
         .map(|(name, shape)| g.input(name, TensorType::f32(shape)));
     let [b, c] = [("b", 24), ("c", 8)].map(|(name, n)| g.input(name, TensorType::f32([n])));
     let h = g.linear(x, w, Some(b)).unwrap();
@@ -254,7 +262,7 @@ fn layer(gradients: bool) -> Graph {
     let y = g.linear(a, v, Some(c)).unwrap();
     g.output("y", y);
     if !gradients {
-        return g;
+        return;
     }
     g.begin(Phase::Backward);
     let turned = MatMul { ta: true, tb: false, bias: false };
@@ -265,7 +273,6 @@ fn layer(gradients: bool) -> Graph {
     let db = g.one(ReduceSum { axes: vec![0] }, &[dh]).unwrap();
     let dx = g.matmul(dh, w).unwrap();
     [("dv", dv), ("dw", dw), ("db", db), ("dx", dx)].into_iter().for_each(|(n, v)| g.output(n, v));
-    g
 }
 
 #[test]
@@ -279,6 +286,23 @@ fn a_hidden_layer_is_made_again_where_it_is_read_again() {
     let (g, plain) = (layer(true), launches(&layer(true), &NOTHING));
     assert_eq!(launches(&g, &NO_SUMS), plain);
     assert_eq!(fuse(&g, &NO_SUMS).unwrap(), g);
+}
+
+#[test]
+fn a_layer_whose_operand_the_backward_part_makes_again_reads_the_first_one() {
+    // `x` is a norm's result, which `recompute` makes again for the gradient of `w`.
+    let mut g = Graph::new();
+    let input = |g: &mut Graph, name: &str, shape: &[usize]| g.input(name, TensorType::f32(shape.to_vec()));
+    let x = input(&mut g, "x", &[6, 8]);
+    let [gain, shift] = ["gain", "shift"].map(|name| input(&mut g, name, &[8]));
+    let norm = g.layer_norm(x, gain, shift).unwrap();
+    layer_of(&mut g, norm, true);
+    let fused = fuse(&recompute(&g).unwrap(), &LAYERS).unwrap();
+    let names: Vec<String> = fused.nodes().iter().map(|n| n.op.to_string()).collect();
+    assert_eq!(names.iter().filter(|n| n.starts_with("fused")).count(), 3, "{names:?}");
+    assert_eq!(names.iter().filter(|n| *n == "layer_norm").count(), 1, "{names:?}");
+    // Without kernels for layers it stays as `recompute` left it.
+    assert_eq!(fuse(&recompute(&g).unwrap(), &NOTHING).unwrap(), recompute(&g).unwrap());
 }
 
 #[test]

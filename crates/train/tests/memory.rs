@@ -47,6 +47,29 @@ fn what_fits_to_the_byte_is_taken_and_what_does_not_is_refused() {
 }
 
 #[test]
+fn every_trick_that_saves_memory_does_so_beside_the_others() {
+    // The published model; a GPU on which hidden layers are one op, and one on which they are not.
+    let hopper = Machine { wgmma: true, shared: 227 << 10, ..Machine::new(132) };
+    let scratch = |machine: Machine, recompute: &str| {
+        let amp =
+            ["trainer_config.use_amp=true", "trainer_config.amp_dtype=bf16", "trainer_config.compile=true"];
+        let overrides = amp.iter().chain([&recompute, &"trainer_config.train_batch_size=64"]);
+        let overrides = overrides.map(ToString::to_string).collect();
+        let request = Request { name: Some("csv_train".into()), path: None, overrides };
+        let c = load(&request).unwrap().config;
+        let size = Load { vocab: 78, text: 256, lengths: 1, validates: false };
+        needs(&c, size, &CudaTarget::new(machine)).unwrap().programs.arena
+    };
+    let [plain, layers] = [Machine::new(132), hopper].map(|m| {
+        let [all, less] = ["false", "true"].map(|on| scratch(m, &format!("trainer_config.recompute={on}")));
+        assert!(less * 10 < all * 9, "recompute takes {less}, without it {all}");
+        [all, less]
+    });
+    println!("scratch bytes without and with recompute: {layers:?} with layers as one op, {plain:?} without");
+    assert!(layers[0] * 10 < plain[0] * 7 && layers[1] < plain[1], "{layers:?} {plain:?}");
+}
+
+#[test]
 fn the_largest_batch_is_the_largest() {
     let c = config(&["trainer_config.train_batch_size=500"]);
     for fits in [33, 77, 300] {

@@ -11,7 +11,7 @@ use super::groups::Groups;
 use crate::recompute::{Again, made_again};
 use ocelli_ir::executor::Target;
 use ocelli_ir::{Graph, GraphError, Node, Op, Phase, Value};
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 /// A candidate.
 struct Layer {
@@ -35,6 +35,8 @@ impl Layer {
 /// # Errors
 /// Never on a graph that was built by the builder; types are checked anew.
 pub(super) fn again(graph: &Graph, target: &dyn Target) -> Result<Graph, GraphError> {
+    let before = graph;
+    let graph = &operands_once(graph)?;
     let groups = Groups::new(graph);
     let forward = starts(graph).filter(|&n| graph.nodes()[n].phase == Phase::Forward);
     let mut layers: Vec<Layer> = forward.filter_map(|n| layer(&groups, n)).filter(|l| l.read_again).collect();
@@ -51,7 +53,45 @@ pub(super) fn again(graph: &Graph, target: &dyn Target) -> Result<Graph, GraphEr
         let mut good = good.into_iter();
         layers.retain(|_| good.next() == Some(true));
     }
-    Ok(graph.clone())
+    Ok(before.clone())
+}
+
+/// The graph in which the backward part reads what the layers' first products read as the forward part made it, where it had made
+/// its own of that (`recompute`): a layer that is made again needs it long before, and is many times as large.
+fn operands_once(graph: &Graph) -> Result<Graph, GraphError> {
+    let groups = Groups::new(graph);
+    let forward = starts(graph).filter(|&n| graph.nodes()[n].phase == Phase::Forward);
+    let read_again = forward.filter(|&n| layer(&groups, n).is_some_and(|l| l.read_again));
+    let operands: HashSet<usize> = read_again
+        .map(|n| graph.values()[groups.root(graph.nodes()[n].inputs[0]).index()].node)
+        .filter(|&n| graph.nodes()[n].phase == Phase::Forward)
+        .collect();
+    let twin = |node: &Node| {
+        let same = |&&n: &&usize| {
+            let other = &graph.nodes()[n];
+            node.phase == Phase::Backward && other.op == node.op && other.inputs == node.inputs
+        };
+        operands.iter().find(same).map(|&n| &graph.nodes()[n].outputs)
+    };
+    let (mut out, mut values) = (Graph::new(), HashMap::new());
+    // Ways to look at the operands, each once.
+    let mut views: Vec<(&Node, Vec<Value>)> = Vec::new();
+    for node in graph.nodes() {
+        let inputs: Vec<Value> = node.inputs.iter().map(|v| values[v]).collect();
+        let seen = |(n, of): &&(&Node, Vec<Value>)| n.op == node.op && *of == inputs;
+        let new: Vec<Value> = match (twin(node), views.iter().find(seen)) {
+            (Some(made), _) => made.iter().map(|v| values[v]).collect(),
+            (None, Some((same, _))) => same.outputs.iter().map(|v| values[v]).collect(),
+            (None, None) => out.take(graph, node, &inputs)?,
+        };
+        let of_operand = || operands.contains(&graph.values()[groups.root(node.outputs[0]).index()].node);
+        if graph.is_view(node) && of_operand() {
+            views.push((node, inputs));
+        }
+        values.extend(node.outputs.iter().copied().zip(new));
+    }
+    graph.outputs().iter().for_each(|(name, v)| out.output(name, values[v]));
+    Ok(out)
 }
 
 /// A graph with copies of layers, in two steps.
