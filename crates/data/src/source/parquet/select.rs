@@ -75,7 +75,8 @@ pub(crate) fn select(names: &[String], splits: &SplitNames) -> Result<Selection,
     };
     selection.train = take(&chosen.train)?;
     selection.validation = if chosen.validation.is_some() { Some(take(&chosen.validation)?) } else { None };
-    if let Some(left) = by_split.get(&None) {
+    // Where no name says a split, the files of none are what is trained on.
+    if let (Some(left), true) = (by_split.get(&None), chosen.train.is_some()) {
         selection.leave_out(names, left, "in no split");
     }
     selection.called = (chosen.train, chosen.validation);
@@ -305,6 +306,8 @@ mod tests {
         let taken = select(&files, &SplitNames::default()).unwrap();
         assert_eq!((taken.train, taken.validation), (vec![0, 1], None));
         assert_eq!(taken.warnings, ["left out: 1 parquet file in no split, such as x.parquet"]);
+        let taken = select(&names(&["x.parquet", "y.parquet"]), &SplitNames::default()).unwrap();
+        assert!(taken.train == [0, 1] && taken.warnings.is_empty(), "{taken:?}");
         let files = names(&["default/train/0.parquet", "other/train/0.parquet"]);
         let taken = select(&files, &SplitNames::default()).unwrap();
         assert!(
