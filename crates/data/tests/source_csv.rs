@@ -222,6 +222,35 @@ fn records_that_do_not_fit_are_refused_with_their_line() {
     assert!(message(b"b64string_im\xe9ges,caption\nAAAA,x\n").contains("header is not UTF-8"));
 }
 
+/// What is no row is shown as the file has it.
+#[test]
+fn records_are_shown_as_they_stand() {
+    let text = message("b64string_images,caption\nAAAA,a \"b\" \\ caf\u{e9},c\n");
+    assert!(text.contains("`AAAA | a \"b\" \\ caf\u{e9} | c`"), "{text}");
+    let text = message("b64string_images,caption\nAAAA,x\nAAAA, \"a, b\"\n");
+    assert!(
+        text.contains("Field 2 has a blank before its quotation mark") && !text.contains("none"),
+        "{text}"
+    );
+}
+
+#[test]
+fn a_last_line_without_its_end_seems_cut() {
+    let seems = "the file seems cut";
+    let file = "b64string_images,caption\nAAAA,x\nAAAA,caf\u{e9}";
+    for cut in [file.len() - 1, file.len() - 6] {
+        let whole = file.as_bytes()[..cut].to_vec();
+        let text = message(&whole[..]);
+        assert!(text.contains("line 3 (row 1)") && text.contains(seems), "{text}");
+    }
+    assert!(!message("b64string_images,caption\nAAAA,x\nAAAA,a, b\n").contains(seems));
+    // In the middle of a picture that is the last field.
+    let table = format!("caption,b64string_images\nx,{DOT}\ny,{}", &DOT[..DOT.len() - 20]);
+    let detail = |text: &str| opened(text).unwrap().read(1, 4).unwrap_err().detail;
+    assert!(detail(&table).contains(seems), "{}", detail(&table));
+    assert!(!detail(&format!("{table}\n")).contains(seems));
+}
+
 #[test]
 fn damaged_bytes_in_a_picture_are_one_bad_sample() {
     let file = written([b"b64string_images,caption\nAA\xe9A,x\n", DOT.as_bytes(), b",y\n"].concat());

@@ -50,6 +50,28 @@ fn rows(source: &dyn Source) -> Vec<String> {
     (0..source.len()).map(row).collect()
 }
 
+/// A line that lacks a column which others have is a row without that value, also before all that have it.
+#[test]
+fn lines_without_a_caption_or_a_name_are_rows_without_it() {
+    let line = |name: &str, text: &str| format!("{{\"file_name\":\"{name}\",\"text\":\"{text}\"}}\n");
+    let lacking = "{\"file_name\":\"a.png\"}\n{\"text\":\"nameless\"}\n{}\n{\"file_name\":7}\n";
+    let made = Made::new().pictures(&["a.png", "b.png", "c.png"]);
+    let made =
+        made.put("metadata.jsonl", [lacking, &line("b.png", "b"), "{\"file_name\":\"c.png\"}\n"].concat());
+    let wanted = ["empty_caption", "empty_image", "empty_image", "empty_image", "b", "empty_caption"];
+    assert_eq!(rows(&made.opened()), wanted);
+    let none = Made::new().pictures(&["a.png"]).put("metadata.jsonl", lacking).refused();
+    assert!(none.contains("line 1") && none.contains("no column `caption`"), "{none}");
+    let cut = "{\"file_name\":\"a.png\",\"text\":\"caf\u{e9}";
+    let cut = [line("a.png", "x").as_bytes(), &cut.as_bytes()[..cut.len() - 1]].concat();
+    let text = Made::new().pictures(&["a.png"]).put("metadata.jsonl", cut).refused();
+    assert!(text.contains("line 2") && text.contains("is the file cut?"), "{text}");
+    let odd = [&line("a.png", "x"), "{\"file_name\":\"b.png\"\n"].concat();
+    let made = Made::new().pictures(&["a.png", "b.png"]).put("metadata.jsonl", odd).opened();
+    let detail = made.read(1, 4).unwrap_err().detail;
+    assert!(detail.contains("`{\"file_name\":\"b.png\"`"), "{detail}");
+}
+
 #[test]
 fn metadata_in_csv_name_files_and_captions() {
     let made = Made::new()

@@ -14,6 +14,7 @@ use crate::image::Warnings;
 use crate::memory::Reading;
 use crate::sampler::Slot;
 use crate::source::{BadSample, Groups, Sample, Source};
+use crate::text::printable;
 use crate::tokenizer::Tokenizer;
 
 /// The reason of a row whose caption the vocabulary does not hold.
@@ -201,7 +202,8 @@ impl Dataset {
         let cut = ids.len() > limit;
         ids.truncate(limit);
         if ids.is_empty() {
-            let detail = format!("nothing is left of {:?} in this vocabulary", sample.caption);
+            let shown = printable(sample.caption.as_bytes(), 200);
+            let detail = format!("nothing is left of `{shown}` in this vocabulary");
             return Err(bad(UNKNOWN_CHARACTER, detail));
         }
         Ok(Seen { sample, ids, cut, replaced: encoded.replaced })

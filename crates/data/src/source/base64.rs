@@ -4,7 +4,7 @@
 //! Invariant: no character is dropped in silence, except white space and the padding at the end.
 
 use super::name::is_address;
-use crate::text::count;
+use crate::text::{count, printable};
 use base64::Engine as _;
 use base64::alphabet::STANDARD;
 use base64::engine::DecodePaddingMode;
@@ -87,8 +87,8 @@ fn base64_alone(text: &[u8], mut at: usize, chunk: &mut Vec<u8>) -> Result<usize
             space if is_space(space) => {}
             b'=' if is_padding(&text[at..]) => break,
             _ => {
-                let found = text[at..].iter().take(12).copied().collect::<Vec<_>>();
-                return Err(format!("no base64 at character {}: `{}`", at + 1, found.escape_ascii()));
+                let found = printable(&text[at..], 12);
+                return Err(format!("no base64 at character {}: `{found}`", at + 1));
             }
         }
         at += 1;

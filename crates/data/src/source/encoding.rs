@@ -8,6 +8,7 @@ use std::borrow::Cow;
 use encoding_rs::{DecoderResult, UTF_8};
 
 use super::names;
+use crate::text::printable_bytes;
 
 /// A text encoding, as named by `data_config.encoding`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,8 +31,8 @@ pub(crate) struct Malformed {
 
 impl Malformed {
     fn at(bytes: &[u8], at: usize) -> Self {
-        let found = bytes[at.min(bytes.len())..].iter().take(8).copied().collect::<Vec<_>>();
-        Self { at, found: found.escape_ascii().to_string() }
+        let bytes = &bytes[at.min(bytes.len())..];
+        Self { at, found: printable_bytes(&bytes[..bytes.len().min(8)]) }
     }
 }
 

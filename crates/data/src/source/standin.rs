@@ -6,6 +6,7 @@ use std::path::Path;
 
 use super::encoding::Encoding;
 use super::{SourceError, positioned, unmarked};
+use crate::text::printable;
 
 /// What a source wants.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -110,7 +111,7 @@ fn web_page(head: &[u8], wanted: &str) -> Option<String> {
     let text = head.trim_ascii_start();
     let lower = text[..text.len().min(15)].to_ascii_lowercase();
     let page = [&b"<!doctype"[..], b"<html", b"<?xml"].iter().any(|start| lower.starts_with(start));
-    let shown = text[..text.len().min(60)].escape_ascii();
+    let shown = printable(text, 60);
     page.then(|| format!("is a web page, not {wanted} (a failed download?): `{shown}`"))
 }
 
@@ -138,7 +139,7 @@ fn what(head: &[u8], wanted: Wanted) -> Option<String> {
             wanted.name()
         ));
     }
-    let shown = text[..text.len().min(60)].escape_ascii();
+    let shown = printable(text, 60);
     if let Some(found) = web_page(text, wanted.name()) {
         return Some(found);
     }
@@ -161,15 +162,15 @@ fn what(head: &[u8], wanted: Wanted) -> Option<String> {
 
 /// What is no parquet file, with the source that reads it.
 fn no_parquet(text: &[u8], json: bool) -> String {
-    let shown = text[..text.len().min(60)].escape_ascii();
+    let shown = printable(text, 60);
     let line = text.split(|b| *b == b'\n').next().unwrap_or_default();
-    let printable =
+    let is_text =
         std::str::from_utf8(line).is_ok_and(|l| !l.chars().any(|c| c.is_control() && c != '\t' && c != '\r'));
     if json {
         format!("is JSON, not parquet (an error answer in place of a download?): `{shown}`")
-    } else if printable && line.contains(&b'\t') {
+    } else if is_text && line.contains(&b'\t') {
         format!("is a text file, not parquet: `{shown}`; for a table set data_config.dataset=tsv")
-    } else if printable && line.contains(&b',') {
+    } else if is_text && line.contains(&b',') {
         format!("is a text file, not parquet: `{shown}`; for a table set data_config.dataset=csv")
     } else {
         format!("is not parquet: it does not begin with `PAR1` but with `{shown}`")

@@ -10,6 +10,7 @@ use encoding_rs::{Decoder, DecoderResult};
 use super::delimiter::Delimiter;
 use super::encoding::Encoding;
 use super::{SourceError, positioned};
+use crate::text::printable_bytes;
 
 /// Bytes read at a time.
 const CHUNK: usize = 1 << 16;
@@ -84,7 +85,7 @@ impl Pass<'_> {
     }
 
     fn malformed(&self, bytes: &[u8]) -> SourceError {
-        let (found, name) = (bytes[..bytes.len().min(8)].escape_ascii(), self.encoding.name());
+        let (found, name) = (printable_bytes(&bytes[..bytes.len().min(8)]), self.encoding.name());
         let found = format!("line {}: `{found}` is no text in {name} (data_config.encoding)", self.line);
         SourceError::not_usable(self.path, found)
     }

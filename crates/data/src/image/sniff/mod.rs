@@ -4,6 +4,7 @@ mod foreign;
 mod text;
 
 use super::Reject;
+use crate::text::printable;
 
 /// The formats that are read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -69,7 +70,7 @@ fn something_else(bytes: &[u8]) -> Reject {
 
 /// The first bytes as one line of text, so that a failed download is obvious.
 fn preview(bytes: &[u8]) -> String {
-    bytes[..bytes.len().min(48)].escape_ascii().to_string()
+    printable(bytes, 48)
 }
 
 #[cfg(test)]

@@ -41,6 +41,9 @@ struct Columns {
 const IMAGE: &[&str] =
     &["b64string_images", "image", "picture", "img", "image_base64", "image_b64", "base64", "b64"];
 
+/// What a picture is whose end is missing.
+const DAMAGED: [&str; 3] = ["bad_base64", "truncated", "corrupt"];
+
 impl Csv {
     /// Opens `path` and reads it through once.
     ///
@@ -96,6 +99,13 @@ impl Csv {
         }
     }
 
+    /// A doubt about a picture that the file ends with.
+    fn cut(&self, row: usize) -> &'static str {
+        let last = self.index.rows.get(row).filter(|_| row + 1 == self.len());
+        let cut = last.is_some_and(|entry| self.table.ends_without_line_end(entry.offset, entry.length));
+        if cut { ". The last line of the file has no line end, so the file seems cut" } else { "" }
+    }
+
     fn bad(&self, row: usize, reason: &'static str, detail: String) -> BadSample {
         let line = self.index.rows.get(row).map_or(0, |entry: &Entry| entry.line);
         let source = self.path.display().to_string();
@@ -119,7 +129,11 @@ impl Source for Csv {
     fn read(&self, row: usize, size: usize) -> Result<Sample, BadSample> {
         let record = self.record(row)?;
         let caption = self.caption_of(row, &record)?;
-        let bad = |reject: Reject| self.bad(row, reject.reason, reject.detail.clone()).seen(&reject);
+        let bad = |reject: Reject| {
+            let cut = if DAMAGED.contains(&reject.reason) { self.cut(row) } else { "" };
+            let detail = format!("{}{cut}", reject.detail);
+            self.bad(row, reject.reason, detail).seen(&reject)
+        };
         let picture = Picture::Base64(record[self.columns.image].into()).loaded().map_err(bad)?;
         // The text is longer than the picture.
         drop(record);

@@ -11,6 +11,7 @@ use crate::source::encoding::{Encoding, Guess};
 use crate::source::standin::{self, Wanted};
 use crate::source::table::{LEAVE_UTF_8, NAME_THE_ENCODING, Wish};
 use crate::source::{Delimiter, SourceError, TextOptions, transcode};
+use crate::text::printable;
 
 /// A line with more bytes is none.
 const MAX_LINE: u64 = 1 << 24;
@@ -82,7 +83,8 @@ impl Lines<'_> {
         let text = self.encoding.decode(bytes).map_err(|bad| {
             let name = self.encoding.name();
             let advice = if std::str::from_utf8(bytes).is_ok() { LEAVE_UTF_8 } else { NAME_THE_ENCODING };
-            format!("not {name}, at its byte {}: `{}`. {advice}", bad.at + 1, bad.found)
+            let cut = if ended { "" } else { "The last line has no line end: is the file cut? Else: " };
+            format!("not {name}, at its byte {}: `{}`. {cut}{advice}", bad.at + 1, bad.found)
         })?;
         let parsed = serde_json::from_str::<Map<String, Value>>(&text);
         if let Err(e) = &parsed
@@ -91,39 +93,52 @@ impl Lines<'_> {
         {
             return Err(format!("{}. Is the file cut?", no_json(e, &text)));
         }
-        let object = parsed.map_err(|e| no_json(&e, &text)).and_then(|object| {
-            if self.columns.is_none() {
-                self.columns = Some(find(&object, self.options)?);
-            }
-            Ok(object)
-        });
-        match (object, &self.columns) {
-            (Ok(object), Some(columns)) => columns.row(&object, line, rows),
-            (Ok(_), None) => {}
-            (Err(found), _) => {
+        match parsed.map_err(|e| no_json(&e, &text)) {
+            Ok(object) => self.object(&object, line, rows),
+            Err(found) => {
                 self.first.get_or_insert_with(|| (line, found.clone()));
                 rows.bad("", line, ("bad_json", found));
             }
         }
         Ok(())
     }
+
+    /// Takes an object. One that lacks a column is a row without that value, wherever it stands: others have it, or the
+    /// file is refused at its end.
+    fn object(&mut self, object: &Map<String, Value>, line: u64, rows: &mut Rows<'_>) {
+        let partly;
+        let columns = match &mut self.columns {
+            Some(columns) => columns,
+            none => match find(object, self.options) {
+                (Ok(file), Ok(caption)) => none.insert(Columns { file, caption }),
+                (file, caption) => {
+                    let missing = file.as_ref().err().or(caption.as_ref().err()).cloned();
+                    self.first.get_or_insert_with(|| (line, missing.unwrap_or_default()));
+                    partly = (file.ok(), caption.ok());
+                    return row(object, (partly.0.as_deref(), partly.1.as_deref()), line, rows);
+                }
+            },
+        };
+        row(object, (Some(&columns.file), Some(&columns.caption)), line, rows);
+    }
 }
 
-impl Columns {
-    /// Adds the row that `object` is.
-    fn row(&self, object: &Map<String, Value>, line: u64, rows: &mut Rows<'_>) {
-        let name = match object.get(&self.file) {
-            Some(Value::String(name)) => name.as_str(),
-            None | Some(Value::Null) => "",
-            Some(other) => {
-                let found = format!("the row names no picture: `{}` is {}, not text", self.file, kind(other));
-                return rows.bad("", line, ("empty_image", found));
-            }
-        };
-        match captions(object.get(&self.caption)) {
-            Ok(captions) => rows.push(name, line, captions),
-            Err(found) => rows.bad(name, line, ("bad_caption", format!("`{}` is {found}", self.caption))),
+/// Adds the row that `object` is; `columns`: the keys of its file name and its caption, as far as it has them.
+fn row(object: &Map<String, Value>, columns: (Option<&str>, Option<&str>), line: u64, rows: &mut Rows<'_>) {
+    let value = |column: Option<&str>| column.and_then(|column| object.get(column));
+    let called = |column: Option<&str>| column.unwrap_or_default().to_owned();
+    let name = match value(columns.0) {
+        Some(Value::String(name)) => name.as_str(),
+        None | Some(Value::Null) => "",
+        Some(other) => {
+            let (column, kind) = (called(columns.0), kind(other));
+            let found = format!("the row names no picture: `{column}` is {kind}, not text");
+            return rows.bad("", line, ("empty_image", found));
         }
+    };
+    match captions(value(columns.1)) {
+        Ok(captions) => rows.push(name, line, captions),
+        Err(found) => rows.bad(name, line, ("bad_caption", format!("`{}` is {found}", called(columns.1)))),
     }
 }
 
@@ -131,7 +146,7 @@ impl Columns {
 fn no_json(error: &serde_json::Error, text: &str) -> String {
     let stopped = error.column().saturating_sub(1).min(text.len());
     let from = text.floor_char_boundary(stopped.saturating_sub(24));
-    let shown = text[from..].escape_debug().take(48).collect::<String>();
+    let shown = printable(&text.as_bytes()[from..], 48);
     let why = error.to_string().replace("at line 1 column", "at its byte");
     let near =
         text[text.floor_char_boundary(stopped.saturating_sub(1))..].trim_start_matches(['-', ' ', ':']);
@@ -146,11 +161,14 @@ fn no_json(error: &serde_json::Error, text: &str) -> String {
     format!("no object in JSON ({why}){hint}: `{shown}`")
 }
 
-/// The columns of an object; the error says what it has instead.
-fn find(object: &Map<String, Value>, options: &TextOptions) -> Result<Columns, String> {
+/// The columns of an object, of file names and of captions; an error says what it has instead.
+fn find(
+    object: &Map<String, Value>,
+    options: &TextOptions,
+) -> (Result<String, String>, Result<String, String>) {
     let names: Vec<String> = object.keys().cloned().collect();
     let find = |wish: Wish<'_>| wish.find(&names).map(|place| names[place].clone());
-    Ok(Columns { file: find(file_wish(options))?, caption: find(caption_wish(options, &names))? })
+    (find(file_wish(options)), find(caption_wish(options, &names)))
 }
 
 /// One caption or a list of them; the error names what else it is.

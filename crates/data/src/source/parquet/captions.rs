@@ -4,6 +4,7 @@ use super::leaf::{self, Part};
 use super::shard::Shard;
 use crate::source::SourceError;
 use crate::source::groups::Captions;
+use crate::text::printable_bytes;
 
 /// So many bytes of captions a file may have, whatever its length.
 const SMALL: u64 = 64 << 20;
@@ -22,8 +23,11 @@ pub(super) fn read(shard: &Shard, captions: &mut Captions) -> Result<(), SourceE
         let (mut at, mut texts) = (0, Vec::<String>::new());
         let read = leaf::values(&shard.tap(group, part.leaf), &shard.metadata, part, |row, bytes| {
             let text = std::str::from_utf8(bytes).map_err(|e| {
-                let shown = bytes[e.valid_up_to()..].iter().take(8).copied().collect::<Vec<_>>();
-                format!("picture {} of the file (from 0): not UTF-8: `{}`", done + row, shown.escape_ascii())
+                let (shown, picture) = (
+                    printable_bytes(bytes[e.valid_up_to()..].get(..8).unwrap_or(&bytes[e.valid_up_to()..])),
+                    done + row,
+                );
+                format!("picture {picture} of the file (from 0): not UTF-8: `{shown}`")
             })?;
             while at < row {
                 taken += if texts.is_empty() { EACH } else { 0 };

@@ -5,9 +5,9 @@ use std::io::Read;
 use csv::ByteRecord;
 
 use super::{Part, Pictures, Quoting, Record, Table, swallowed};
-use crate::source::SourceError;
 use crate::source::encoding::Guess;
-use crate::text::count;
+use crate::source::{SourceError, positioned};
+use crate::text::{count, printable};
 
 /// What to do about UTF-8 under another name.
 pub(crate) const LEAVE_UTF_8: &str = "It is UTF-8: leave data_config.encoding=utf-8";
@@ -31,12 +31,12 @@ impl Table {
         let fields = record.fields;
         if fields.len() != self.names.len() {
             let found = format!(
-                "{} where the header has {}: `{}`. Is a {}delimiter missing or too many?{}",
+                "{} where the header has {}: `{}`. {}{}",
                 count(fields.len(), "field"),
                 self.names.len(),
                 start_of(fields),
-                if self.quoting == Quoting::None { "" } else { "quotation mark or a " },
-                if has_mark(fields) { format!(" Or {OR_NO_QUOTING}") } else { String::new() },
+                self.cut(record),
+                self.miscounted(fields)
             );
             return Err(self.record_error(row, record.line, found));
         }
@@ -56,11 +56,42 @@ impl Table {
             if let Err(e) = self.text(field) {
                 let utf8 = std::str::from_utf8(field).is_ok();
                 let advice = if utf8 { LEAVE_UTF_8 } else { NAME_THE_ENCODING };
-                let found = format!("field {} is {e}. {advice}", i + 1);
+                let found = format!("field {} is {e}. {}{advice}", i + 1, self.cut(record));
                 return Err(self.record_error(row, record.line, found));
             }
         }
         Ok(())
+    }
+
+    /// Why a record may have another number of fields than the header, and what to do.
+    fn miscounted(&self, fields: &ByteRecord) -> String {
+        if self.quoting == Quoting::None {
+            return "Is a delimiter missing or too many?".into();
+        }
+        if let Some(field) = fields.iter().position(has_blank_mark) {
+            return format!(
+                "Field {} has a blank before its quotation mark, so that the mark quotes nothing: take such blanks away, \
+                 here and in other rows",
+                field + 1
+            );
+        }
+        let or = if has_mark(fields) { format!(" Or {OR_NO_QUOTING}") } else { String::new() };
+        format!("Is a quotation mark or a delimiter missing or too many?{or}")
+    }
+
+    /// A doubt about a record that the file ends with.
+    fn cut(&self, record: &Record<'_>) -> &'static str {
+        let open = self.ends_without_line_end(record.offset, record.length);
+        if open { "The last line has no line end, so the file seems cut. Else: " } else { "" }
+    }
+
+    /// True if this record is the last, and no line end is behind it: where that is odd, the file is cut.
+    pub(crate) fn ends_without_line_end(&self, offset: u64, length: u64) -> bool {
+        let end = offset.saturating_add(length);
+        let is_last = self.file.metadata().is_ok_and(|file| file.len() <= end);
+        let mut last = [0];
+        let read = positioned::read_at(&self.file, &mut last, end.saturating_sub(1));
+        is_last && read.is_ok_and(|read| read == 1) && !matches!(last[0], b'\n' | b'\r')
     }
 
     /// A quotation mark that is never closed swallows the rest of the file into the last field. The parser
@@ -94,8 +125,14 @@ fn has_mark(record: &ByteRecord) -> bool {
     record.iter().any(|field| field.iter().any(|b| matches!(b, b'"' | b'\n' | b'\r')))
 }
 
+/// True if blanks are before the mark that was to begin a field.
+fn has_blank_mark(field: &[u8]) -> bool {
+    let text = field.trim_ascii_start();
+    text.len() < field.len() && text.starts_with(b"\"")
+}
+
 /// The record's beginning, for a message.
 fn start_of(record: &ByteRecord) -> String {
-    let short = |field: &[u8]| field[..field.len().min(24)].escape_ascii().to_string();
+    let short = |field: &[u8]| printable(field, 24);
     record.iter().take(3).map(short).collect::<Vec<_>>().join(" | ")
 }

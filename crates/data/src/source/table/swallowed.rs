@@ -5,6 +5,7 @@ use csv::ByteRecord;
 
 use super::Pictures;
 use crate::source::base64;
+use crate::text::printable;
 
 /// No word of a caption has so many letters of base64; a picture has more.
 const PICTURE: usize = 40;
@@ -33,7 +34,7 @@ pub(super) fn find(fields: &ByteRecord, pictures: Pictures, delimiter: u8) -> Op
             let ends = if at == 0 { 1 } else { 0 };
             let mut parts = line.split(|b| *b == b'\r').skip(ends);
             if parts.any(|line| is_record(line, i, fields.len(), pictures, delimiter)) {
-                let shown = line[..line.len().min(24)].escape_ascii().to_string();
+                let shown = printable(line, 24);
                 return Some(Swallowed { field: i, lines, shown });
             }
             lines += 1;
