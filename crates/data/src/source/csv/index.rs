@@ -1,5 +1,6 @@
 //! What is kept of the one pass over a table: where each record is, and how long its caption.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use super::Columns;
@@ -7,7 +8,7 @@ use super::paths::Names;
 use crate::source::caption::{clean_caption, no_text};
 use crate::source::fingerprint::Fingerprint;
 use crate::source::repeats::{Finder, told_by_base64};
-use crate::source::table::{Pictures, Record, Table};
+use crate::source::table::{Pictures, Record, Table, Unheld};
 use crate::source::{Repeats, SourceError};
 
 /// What is kept of a row.
@@ -28,6 +29,8 @@ pub(super) struct Entry {
 pub(super) struct Index {
     pub(super) rows: Vec<Entry>,
     pub(super) repeats: Option<Repeats>,
+    /// Rows for which there was no memory, and what was asked for.
+    pub(super) unheld: BTreeMap<usize, String>,
     /// Of the pictures' text and the cleaned captions, in order.
     pub(super) fingerprint: u64,
 }
@@ -38,7 +41,18 @@ impl Index {
         let mut fingerprint = Fingerprint::new("csv");
         let folder = table.path().parent().unwrap_or(Path::new("."));
         let (mut rows, mut names, mut repeated) = (Vec::new(), Names::new(folder), Finder::default());
-        table.records(Pictures { column: columns.image, base64: true }, |row, record: &Record<'_>| {
+        let mut unheld = BTreeMap::new();
+        table.records(Pictures { column: columns.image, base64: true }, |row, record| {
+            let record: &Record<'_> = match record {
+                Ok(record) => record,
+                Err(Unheld { offset, length, line, found }) => {
+                    fingerprint.number(length);
+                    repeated.look(None);
+                    rows.push(Entry { offset, length, line, caption_chars: 0 });
+                    unheld.insert(row, found);
+                    return Ok(());
+                }
+            };
             let raw = table.text(&record.fields[columns.caption]);
             let raw = raw.map_err(|found| table.record_error(row, record.line, found))?;
             let caption = clean_caption(&raw);
@@ -54,6 +68,6 @@ impl Index {
             Ok(())
         })?;
         names.refuse(table, columns, rows.len())?;
-        Ok(Self { rows, repeats: repeated.found(), fingerprint: fingerprint.value() })
+        Ok(Self { rows, repeats: repeated.found(), unheld, fingerprint: fingerprint.value() })
     }
 }

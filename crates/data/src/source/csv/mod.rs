@@ -64,10 +64,11 @@ impl Csv {
         let index = Index::build(&table, columns)?;
         if index.rows.iter().all(|row| row.caption_chars == 0) {
             let (rows, column) = (count(index.rows.len(), "row"), table.name(columns.caption));
-            return Err(SourceError::not_usable(
-                &path,
-                format!("none of its {rows} has a caption in `{column}`"),
-            ));
+            let found = match index.unheld.first_key_value() {
+                Some((row, found)) => format!("none of its {rows} can be read; row {row} is {found}"),
+                None => format!("none of its {rows} has a caption in `{column}`"),
+            };
+            return Err(SourceError::not_usable(&path, found));
         }
         Ok(Self { path, table, columns, options: options.clone(), index })
     }
@@ -82,6 +83,9 @@ impl Csv {
         let Some(entry) = self.index.rows.get(row) else {
             return Err(self.bad(row, "read_error", format!("the source has {}", count(self.len(), "row"))));
         };
+        if let Some(found) = self.index.unheld.get(&row) {
+            return Err(self.bad(row, NO_MEMORY, found.clone()));
+        }
         room(entry.length).map_err(|lack| self.bad(row, NO_MEMORY, lack.to_string()))?;
         self.table.read(entry.offset, entry.length).map_err(|detail| self.bad(row, "read_error", detail))
     }

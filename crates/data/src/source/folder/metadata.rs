@@ -121,6 +121,7 @@ fn table(path: &Path, options: &TextOptions, rows: &mut Rows<'_>) -> Result<Stri
     let file = table.column(&file_wish(options))?;
     let caption = table.column(&caption_wish(options, table.names()))?;
     table.records(Pictures { column: file, base64: false }, |row, record| {
+        let record = record.map_err(|long| table.record_error(row, long.line, long.found))?;
         let text = |column: usize| {
             let text = table.text(&record.fields[column]).map(std::borrow::Cow::into_owned);
             text.map_err(|found| table.record_error(row, record.line, found))

@@ -4,6 +4,7 @@ use std::io::Read;
 
 use csv::ByteRecord;
 
+use super::measure::measure;
 use super::{Part, Pictures, Quoting, Record, Table, swallowed};
 use crate::source::encoding::Guess;
 use crate::source::{SourceError, positioned};
@@ -104,12 +105,9 @@ impl Table {
         line: u64,
     ) -> Result<(), SourceError> {
         let behind = b"\n0";
-        let mut reader = self.alone(Part::new(&self.file, offset, length).chain(&behind[..]));
-        let (mut record, mut records) = (self.room(length + behind.len() as u64), 0);
-        while reader.read_byte_record(&mut record).map_err(|e| self.csv_error(e))? {
-            records += 1;
-        }
-        if records < 2 {
+        let text = Part::new(&self.file, offset, length).chain(&behind[..]);
+        let found = measure(self.parser(), text, 2, u64::MAX).map_err(|e| SourceError::io(&self.path, e))?;
+        if found.records < 2 {
             let found = format!(
                 "a quotation mark is opened and never closed: the file is cut, or a `\"` inside a field is not doubled; \
                  {OR_NO_QUOTING}"

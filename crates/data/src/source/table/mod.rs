@@ -6,6 +6,7 @@
 mod bounded;
 mod check;
 mod columns;
+mod measure;
 mod part;
 mod swallowed;
 #[cfg(test)]
@@ -20,9 +21,11 @@ use csv::{ByteRecord, ReaderBuilder};
 use super::encoding::{Encoding, Guess};
 use super::standin::{self, Wanted};
 use super::{Delimiter, Quoting, SourceError, TextOptions, positioned, transcode};
-use bounded::{Bounded, MAX_RECORD};
+use crate::memory;
+use bounded::{Ask, Bounded, MAX_RECORD, is_lack};
 pub(crate) use check::{LEAVE_UTF_8, NAME_THE_ENCODING};
 pub(crate) use columns::Wish;
+use measure::measure;
 use part::Part;
 
 /// An opened table: its header is read.
@@ -37,6 +40,8 @@ pub(crate) struct Table {
     names: Vec<String>,
     /// Bytes of the longest record.
     limit: u64,
+    /// How memory for a record is asked for.
+    ask: Ask,
 }
 
 /// The column with the pictures.
@@ -58,6 +63,18 @@ pub(crate) struct Record<'a> {
     pub(crate) line: u64,
 }
 
+/// A record that was not read, for there is no memory for it.
+pub(crate) struct Unheld {
+    /// First byte.
+    pub(crate) offset: u64,
+    /// Bytes, the line end included.
+    pub(crate) length: u64,
+    /// Line on which it begins, from 1.
+    pub(crate) line: u64,
+    /// What was asked for; for a person.
+    pub(crate) found: String,
+}
+
 impl Table {
     /// Opens `path` and reads its header.
     pub(crate) fn open(path: &Path, options: &TextOptions) -> Result<Self, SourceError> {
@@ -75,6 +92,7 @@ impl Table {
             quoting,
             names: Vec::new(),
             limit: MAX_RECORD,
+            ask: memory::room,
         };
         table.names = table.header()?;
         Ok(table)
@@ -114,8 +132,8 @@ impl Table {
         text.map(|text| self.delimiter.swap(text))
     }
 
-    /// Reads all records and hands each to `each` with its row number. Damaged text means that the file has another
-    /// encoding.
+    /// Reads all records and hands each to `each` with its row number; of one for which there is no memory, where it is.
+    /// Damaged text means that the file has another encoding.
     ///
     /// # Errors
     /// If a record has not as many fields as the header, a text is none, or a quotation mark stays open or takes other
@@ -123,7 +141,7 @@ impl Table {
     pub(crate) fn records(
         &self,
         pictures: Pictures,
-        mut each: impl FnMut(usize, &Record<'_>) -> Result<(), SourceError>,
+        mut each: impl FnMut(usize, Result<&Record<'_>, Unheld>) -> Result<(), SourceError>,
     ) -> Result<usize, SourceError> {
         let (mut reader, start) = self.reader()?;
         let (mut fields, mut row, mut last) = (ByteRecord::new(), 0, None);
@@ -131,8 +149,20 @@ impl Table {
         reader.byte_headers().map_err(|e| self.csv_error(e))?;
         loop {
             let begin = reader.position().clone();
-            if !reader.read_byte_record(&mut fields).map_err(|e| self.broken(e, row, &begin))? {
-                break;
+            match reader.read_byte_record(&mut fields) {
+                Ok(false) => break,
+                Ok(true) => {}
+                Err(e) if is_lack(&e) => {
+                    // What there is of it takes memory, too.
+                    fields = ByteRecord::new();
+                    let (unheld, next) = self.pass_over(row, begin)?;
+                    last = Some((unheld.offset, unheld.length, unheld.line));
+                    self.long(row, unheld, pictures, &mut guess, &mut each)?;
+                    reader.seek(next).map_err(|e| self.csv_error(e))?;
+                    row += 1;
+                    continue;
+                }
+                Err(e) => return Err(self.broken(e, row, &begin)),
             }
             let Some(position) = fields.position() else { continue };
             let (offset, line) = self.skip_line_ends(position.byte(), position.line())?;
@@ -140,7 +170,7 @@ impl Table {
             start.set(end);
             let record = Record { fields: &fields, offset, length: end.saturating_sub(offset), line };
             self.check(row, &record, pictures, &mut guess)?;
-            each(row, &record)?;
+            each(row, Ok(&record))?;
             last = Some((record.offset, record.length, line));
             row += 1;
         }
@@ -158,6 +188,43 @@ impl Table {
             return Err(SourceError::not_usable(&self.path, found));
         }
         Ok(row)
+    }
+
+    /// Finds the end of a record that begins at, or behind blank lines after, `begin`; and where the next begins.
+    fn pass_over(&self, row: usize, begin: csv::Position) -> Result<(Unheld, csv::Position), SourceError> {
+        let (offset, line) = self.skip_line_ends(begin.byte(), begin.line())?;
+        let io = |e| SourceError::io(&self.path, e);
+        let rest = self.file.metadata().map_err(io)?.len().saturating_sub(offset);
+        let found = measure(self.parser(), Part::new(&self.file, offset, rest), 1, self.limit);
+        let found = found.map_err(|e| match e.kind() {
+            ErrorKind::FileTooLarge => self.record_error(row, line, e.to_string()),
+            _ => io(e),
+        })?;
+        let mut next = begin;
+        next.set_byte(offset + found.bytes).set_line(line + found.lines);
+        Ok((Unheld { offset, length: found.bytes, line, found: String::new() }, next))
+    }
+
+    /// Reads a record for which there was no memory while it grew: its length is known now, and is all that it takes.
+    fn long(
+        &self,
+        row: usize,
+        unheld: Unheld,
+        pictures: Pictures,
+        guess: &mut Guess,
+        each: &mut impl FnMut(usize, Result<&Record<'_>, Unheld>) -> Result<(), SourceError>,
+    ) -> Result<(), SourceError> {
+        let Unheld { offset, length, line, .. } = unheld;
+        if let Err(lack) = (self.ask)(length) {
+            let found = format!("a record of {length} bytes: {lack}");
+            return each(row, Err(Unheld { found, ..unheld }));
+        }
+        let mut fields = self.room(length);
+        let mut reader = self.alone(Part::new(&self.file, offset, length));
+        reader.read_byte_record(&mut fields).map_err(|e| self.csv_error(e))?;
+        let record = Record { fields: &fields, offset, length, line };
+        self.check(row, &record, pictures, guess)?;
+        each(row, Ok(&record))
     }
 
     /// Reads one record again.
@@ -205,7 +272,7 @@ impl Table {
     /// A reader of the whole table, and the cell that holds where the present record begins.
     fn reader(&self) -> Result<(csv::Reader<Bounded<&File>>, Start), SourceError> {
         (&self.file).seek(SeekFrom::Start(0)).map_err(|e| SourceError::io(&self.path, e))?;
-        let (bounded, start) = Bounded::new(&self.file, self.limit);
+        let (bounded, start) = Bounded::new(&self.file, self.limit, self.ask);
         Ok((self.builder().from_reader(bounded), start))
     }
 
@@ -215,6 +282,12 @@ impl Table {
         builder.delimiter(self.delimiter.byte()).flexible(true).buffer_capacity(1 << 16);
         builder.quoting(self.quoting == Quoting::Minimal);
         builder
+    }
+
+    /// What [`builder`](Self::builder) makes, without anything that holds records.
+    fn parser(&self) -> csv_core::Reader {
+        let mut builder = csv_core::ReaderBuilder::new();
+        builder.delimiter(self.delimiter.byte()).quoting(self.quoting == Quoting::Minimal).build()
     }
 
     /// The parser counts blank lines, and the second half of `\r\n`, to the record that follows.
