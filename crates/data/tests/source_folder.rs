@@ -202,6 +202,7 @@ fn what_cannot_be_read_is_refused_by_name() {
     let csv = "file_name,text\na.png,x\n";
     for (made, wanted) in [
         (Made::new(), &["has no pictures"][..]),
+        (Made::new().put("data-00000-of-00001.arrow", ""), &["to_parquet", "data_config.dataset=parquet"]),
         (Made::new().pictures(&["a.png"]), &["1 picture but no captions", "metadata.csv"]),
         (
             Made::new().put("metadata.csv", csv).put("metadata.jsonl", "{}"),

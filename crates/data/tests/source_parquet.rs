@@ -65,7 +65,10 @@ fn every_way_to_hold_a_picture_is_read() {
     }
     let mut wanted = expected(0..10);
     wanted[4] = "missing_file".into();
-    assert_eq!(rows(&opened(&fixture("image/path.parquet"))), wanted);
+    let named = opened(&fixture("image/path.parquet"));
+    assert_eq!(rows(&named), wanted);
+    let missing = named.read(4, 4).unwrap_err();
+    assert!(missing.detail.ends_with("the row holds this path alone, no bytes"), "{missing}");
     wanted[6] = "empty_image".into();
     wanted[8] = "outside_folder".into();
     let mixed = opened(&fixture("image/mixed.parquet"));
@@ -200,6 +203,8 @@ fn sets_that_are_no_sets_are_refused_by_name() {
         (&["a/train-00000-of-00001.parquet", "b/train-00000-of-00001.parquet"], &["give one of them"]),
         (&["test-00000-of-00001.parquet"], &["no split `train`", "`test`"]),
         (&["x.txt"], &["no .parquet file"]),
+        (&["data-00000-of-00001.arrow", "state.json"], &["save_to_disk", "to_parquet"]),
+        (&["dataset_dict.json"], &["holds Arrow files"]),
     ] {
         let pairs: Vec<_> = names.iter().map(|name| (file, *name)).collect();
         let dir = copies(&pairs);

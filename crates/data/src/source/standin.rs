@@ -94,6 +94,19 @@ pub fn holds_parquet(folder: &Path) -> bool {
     walk.map(walkdir::DirEntry::into_path).any(|p| p.extension().is_some_and(|e| e == "parquet"))
 }
 
+/// What a folder of Arrow files is, as `save_to_disk` of `datasets` writes them.
+pub(crate) fn arrow(folder: &Path) -> Option<&'static str> {
+    let names = std::fs::read_dir(folder).into_iter().flatten().filter_map(Result::ok).map(|e| e.file_name());
+    let mut names = names.take(10_000);
+    let is_arrow = names.any(|name| {
+        name == "dataset_dict.json" || Path::new(&name).extension().is_some_and(|e| e == "arrow")
+    });
+    is_arrow.then_some(
+        "holds Arrow files, which are not read (save_to_disk of `datasets` writes them): write each split as parquet \
+         (load_from_disk, then to_parquet), and set data_config.dataset=parquet",
+    )
+}
+
 /// What a file that should be plain text, of any contents, is instead.
 pub(crate) fn stand_in(bytes: &[u8]) -> Option<String> {
     let head = &bytes[..bytes.len().min(512)];

@@ -126,6 +126,8 @@ fn nothing(scope: &Scope, found: &Found) -> SourceError {
         "holds parquet files: set data_config.dataset=parquet".into()
     } else if let Some(deeper) = found.deeper.first() {
         format!("has no metadata of its own, but {}: give that folder", folder.join(deeper).display())
+    } else if let Some(arrow) = standin::arrow(&folder) {
+        arrow.into()
     } else if found.pictures.is_empty() {
         "has no pictures".into()
     } else {

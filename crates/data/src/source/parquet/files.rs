@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use walkdir::{DirEntry, WalkDir};
 
 use super::select::{Selection, Unselectable, missing, select};
-use crate::source::SourceError;
 use crate::source::splits::SplitNames;
+use crate::source::{SourceError, standin};
 
 /// The files of one split, in the order of their names.
 #[derive(Debug)]
@@ -125,6 +125,6 @@ fn none(path: &Path, pattern: bool) -> String {
     if has("metadata.csv") || path.join("metadata.jsonl").exists() {
         "has no .parquet file, but metadata: set data_config.dataset=folder".into()
     } else {
-        "has no .parquet file".into()
+        standin::arrow(path).unwrap_or("has no .parquet file").into()
     }
 }

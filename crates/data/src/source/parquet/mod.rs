@@ -242,9 +242,12 @@ impl Source for Parquet {
 
     fn read(&self, row: usize, size: usize) -> Result<Sample, BadSample> {
         let caption = self.caption(row)?;
-        self.picture(row)
-            .and_then(|picture| picture.sample(caption, size, &self.decode))
-            .map_err(|reject| self.bad(row, reject.reason, reject.detail.clone()).seen(&reject))
+        self.picture(row).and_then(|picture| picture.sample(caption, size, &self.decode)).map_err(|reject| {
+            // The file names it, and holds nothing itself.
+            let named = ["missing_file", "outside_folder"].contains(&reject.reason);
+            let alone = if named { ": the row holds this path alone, no bytes" } else { "" };
+            self.bad(row, reject.reason, format!("{}{alone}", reject.detail)).seen(&reject)
+        })
     }
 
     fn groups(&self) -> Option<&Groups> {

@@ -6,13 +6,21 @@ use parquet::basic::Compression;
 use parquet::errors::{ParquetError, Result};
 
 use super::header::Header;
-use crate::memory::room;
+use crate::memory::{Lack, room};
 
 /// Pages of up to this many bytes are unpacked whatever they are in the file: a thousand rows of drawings, or of one
 /// photograph again and again, take so much.
 const SMALL: u64 = 128 << 20;
 /// Larger ones may grow by this much: pictures hardly shrink, and texts of that size by ten.
 const GROWTH: u64 = 16;
+
+/// Why a page is not unpacked: none of its rows can be read.
+fn without_room(length: u64, lack: Lack) -> String {
+    format!(
+        "a page of {length} bytes: {lack}; all rows of a page are unpacked together, and a file written with a smaller \
+         row_group_size, or write_batch_size and data_page_size, needs less"
+    )
+}
 
 /// Refuses a page of `packed` bytes, its header left out, that would take too much memory.
 pub(super) fn check(header: &Header, packed: &[u8], codec: Compression) -> Result<()> {
@@ -27,7 +35,7 @@ pub(super) fn check(header: &Header, packed: &[u8], codec: Compression) -> Resul
         );
         return Err(ParquetError::General(found));
     }
-    room(unpacked).map_err(|lack| ParquetError::General(format!("a page of {length} bytes: {lack}")))?;
+    room(unpacked).map_err(|lack| ParquetError::General(without_room(length, lack)))?;
     let levels = usize::try_from(header.levels).unwrap_or(usize::MAX);
     let body = packed.get(levels..).unwrap_or_default();
     if longer(body, codec, unpacked.saturating_sub(header.levels)) {
@@ -120,5 +128,11 @@ mod tests {
             let header = Header { unpacked: 100_002, levels: 2, ..Header::default() };
             assert!(check(&header, &levels, codec).is_ok(), "{codec:?}");
         }
+    }
+
+    #[test]
+    fn a_page_without_memory_brings_what_to_do() {
+        let found = without_room(7, room(u64::MAX).unwrap_err());
+        assert!(Lack::is_told(&found) && found.contains("row_group_size"), "{found}");
     }
 }
