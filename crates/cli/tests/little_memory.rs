@@ -4,6 +4,7 @@
 
 mod support;
 
+use std::io::{Seek, SeekFrom, Write};
 use std::process::Command;
 use support::{Bench, Said, tiny, with};
 
@@ -18,7 +19,11 @@ const SPACE: u32 = 2_500_000;
 const ANY_SIZE: &str = "data_config.max_pixels=5000000000";
 
 fn limited(b: &Bench, args: &[&str]) -> Said {
-    let script = format!("ulimit -v {SPACE} && exec \"$0\" \"$@\"");
+    limited_to(SPACE, b, args)
+}
+
+fn limited_to(space: u32, b: &Bench, args: &[&str]) -> Said {
+    let script = format!("ulimit -v {space} && exec \"$0\" \"$@\"");
     let mut shell = Command::new("sh");
     shell.current_dir(b.dir.path()).args(["-c", &script, env!("CARGO_BIN_EXE_ocelli")]).args(args);
     support::said(shell.output().unwrap())
@@ -53,6 +58,24 @@ fn folder(b: &Bench) -> usize {
         std::fs::write(b.path(&format!("f/{name}")).with_extension("txt"), "a dot").unwrap();
     }
     large.len()
+}
+
+/// A table is read on behind a record that is too large.
+#[test]
+fn a_record_of_a_table_is_one_row() {
+    let b = Bench::new();
+    let dot = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAIAAACQd1PeAAAADElEQVR4nGPg5OQEAAA6ABztCJuOAAAAAElFTkSuQmCC";
+    let rows = |first: usize| (first..first + 10).map(|i| format!("{dot},dot {i}\n")).collect::<String>();
+    let mut file = std::fs::File::create(b.path("my.csv")).unwrap();
+    write!(file, "b64string_images,caption\n{}", rows(0)).unwrap();
+    // A hole, which takes no room on the disk.
+    file.seek(SeekFrom::Current(180 << 20)).unwrap();
+    write!(file, ",large\n{}", rows(10)).unwrap();
+    drop(file);
+    let check = ["data", "check", "my.csv"];
+    let wanted =
+        ["20 of 21 rows can be used", "1 no_memory", "my.csv:12 (row 10)", "a record of 188743687 bytes"];
+    limited_to(250_000, &b, &check).done().mentions(&wanted);
 }
 
 #[test]
