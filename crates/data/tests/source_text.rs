@@ -112,7 +112,7 @@ fn a_wrong_encoding_is_refused_with_line_and_bytes() {
     let mut cut = utf_16(&head, false, false);
     cut.truncate(cut.len() - 1);
     let text = message(cut, ',', "utf-16le");
-    assert!(text.contains("line 2") && text.contains("no text in UTF-16LE"), "{text}");
+    assert!(text.contains("line 2") && text.contains("ends within a character of UTF-16LE"), "{text}");
     let lone = [utf_16(&head, false, false), vec![0, 0xd8, b'x', 0]].concat();
     assert!(message(lone, ',', "utf-16le").contains("line 3"));
 }

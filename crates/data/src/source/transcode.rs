@@ -84,9 +84,14 @@ impl Pass<'_> {
         }
     }
 
+    /// `bytes`: what was found, nothing at the end of the file.
     fn malformed(&self, bytes: &[u8]) -> SourceError {
         let (found, name) = (printable_bytes(&bytes[..bytes.len().min(8)]), self.encoding.name());
-        let found = format!("line {}: `{found}` is no text in {name} (data_config.encoding)", self.line);
+        let found = if bytes.is_empty() {
+            format!("line {}: the file ends within a character of {name}, so it seems cut", self.line)
+        } else {
+            format!("line {}: `{found}` is no text in {name} (data_config.encoding)", self.line)
+        };
         SourceError::not_usable(self.path, found)
     }
 }
