@@ -9,8 +9,10 @@ use ocelli_data::source::{Delimiter, Encoding, Source, SourceError, SplitNames, 
 
 use super::{Target, Verdict};
 
-/// What the parser's own buffers take, and pages that are unpacked.
+/// What the parsers' own buffers take.
 const MEMORY: usize = 80 << 20;
+/// A page of parquet is unpacked up to 128 MiB whatever it is in the file, in memory that doubles: once more its half.
+const PAGES: usize = 208 << 20;
 /// Rows that are read of each source.
 const ROWS: usize = 500;
 
@@ -20,7 +22,7 @@ pub(super) fn targets() -> [Target; 4] {
         target("csv", tables(), read_table),
         target("metadata.csv", vec![METADATA.into()], |bytes, _| read_folder("metadata.csv", bytes)),
         target("metadata.jsonl", vec![LINES.into()], |bytes, _| read_folder("metadata.jsonl", bytes)),
-        target("parquet", parquet_files(), read_parquet),
+        Target { memory: PAGES, ..target("parquet", parquet_files(), read_parquet) },
     ]
 }
 
