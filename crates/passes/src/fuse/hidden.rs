@@ -35,11 +35,15 @@ impl Layer {
 /// # Errors
 /// Never on a graph that was built by the builder; types are checked anew.
 pub(super) fn again(graph: &Graph, target: &dyn Target) -> Result<Graph, GraphError> {
-    let before = graph;
-    let graph = &operands_once(graph)?;
     let groups = Groups::new(graph);
-    let forward = starts(graph).filter(|&n| graph.nodes()[n].phase == Phase::Forward);
-    let mut layers: Vec<Layer> = forward.filter_map(|n| layer(&groups, n)).filter(|l| l.read_again).collect();
+    let layers = read_again(&groups);
+    if layers.is_empty() {
+        return Ok(graph.clone());
+    }
+    let before = graph;
+    let graph = &operands_once(&groups, &layers)?;
+    let groups = Groups::new(graph);
+    let mut layers = read_again(&groups);
     while !layers.is_empty() {
         let parts = Parts::new(&groups, &layers)?;
         let copies = Groups::new(&parts.sums.graph);
@@ -56,14 +60,20 @@ pub(super) fn again(graph: &Graph, target: &dyn Target) -> Result<Graph, GraphEr
     Ok(before.clone())
 }
 
+/// The layers of the forward part that another part reads too.
+fn read_again(groups: &Groups<'_>) -> Vec<Layer> {
+    let forward = starts(groups.graph).filter(|&n| groups.graph.nodes()[n].phase == Phase::Forward);
+    forward.filter_map(|n| layer(groups, n)).filter(|l| l.read_again).collect()
+}
+
 /// The graph in which the backward part reads what the layers' first products read as the forward part made it, where it had made
 /// its own of that (`recompute`): a layer that is made again needs it long before, and is many times as large.
-fn operands_once(graph: &Graph) -> Result<Graph, GraphError> {
-    let groups = Groups::new(graph);
-    let forward = starts(graph).filter(|&n| graph.nodes()[n].phase == Phase::Forward);
-    let read_again = forward.filter(|&n| layer(&groups, n).is_some_and(|l| l.read_again));
-    let operands: HashSet<usize> = read_again
-        .map(|n| graph.values()[groups.root(graph.nodes()[n].inputs[0]).index()].node)
+fn operands_once(groups: &Groups<'_>, layers: &[Layer]) -> Result<Graph, GraphError> {
+    let graph = groups.graph;
+    let products =
+        layers.iter().flat_map(|l| &l.makers).map(|&n| &graph.nodes()[n]).filter(|n| widens(graph, n));
+    let operands: HashSet<usize> = products
+        .map(|n| graph.values()[groups.root(n.inputs[0]).index()].node)
         .filter(|&n| graph.nodes()[n].phase == Phase::Forward)
         .collect();
     let twin = |node: &Node| {
