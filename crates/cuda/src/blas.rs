@@ -184,6 +184,8 @@ impl Blas {
         workspace: u64,
         stream: &Stream,
     ) -> Result<(), String> {
+        // A product that runs for the first time loads its kernel.
+        let _call = stream.context().bind().map_err(|e| e.to_string())?;
         let (one, beta) = (1.0f32, if product.call.accumulate { 1.0f32 } else { 0.0 });
         let pointer = |address: u64| address as *const c_void;
         if product.call.bias.is_some() {

@@ -177,7 +177,7 @@ impl Shared {
     /// The library of products, opened once: that takes a third of a second.
     pub(crate) fn blas(&self) -> Result<&Blas, ExecError> {
         let opened = self.blas.get_or_init(|| {
-            self.stream.context().bind().map_err(|e| e.to_string())?;
+            let _call = self.stream.context().bind().map_err(|e| e.to_string())?;
             Blas::new()
         });
         opened.as_ref().map_err(device)

@@ -1,9 +1,11 @@
-//! A loaded plan: kernels and products in order, recorded as one graph the first time it runs on a state.
+//! A loaded plan: kernels and products in order, run launch by launch the first time, from then on as one recorded graph.
+//!
+//! The first run is what loads the library's kernels, which may fail while a graph is recorded and other threads use the GPU.
 
 use crate::addresses::Addresses;
 use crate::blas::WORKSPACE;
 use crate::driver::{self, DeviceBuffer, Driven, DriverFault, Event, Function, Graph, Stream};
-use crate::executor::{Shared, lock};
+use crate::executor::{CudaOptions, Shared, lock};
 use crate::narrow::{self, Input};
 use crate::overlap;
 use crate::plan::{self, Own, Step};
@@ -26,7 +28,7 @@ struct Bound {
     early: bool,
 }
 
-/// What was bound: to which memory, and the graph if one was recorded.
+/// What was bound: to which memory, and the graph once one was recorded.
 #[derive(Debug)]
 struct Binding {
     state: u64,
@@ -50,6 +52,8 @@ pub struct CudaProgram {
     tables: DeviceBuffer,
     table_starts: Vec<usize>,
     binding: Option<Binding>,
+    /// All its calls ran, on some state.
+    has_run: bool,
     fits: Option<Arc<StateSpec>>,
     shared: Arc<Shared>,
     id: u64,
@@ -93,6 +97,7 @@ impl CudaProgram {
             tables,
             table_starts,
             binding,
+            has_run: false,
             fits,
             shared,
             id,
@@ -105,13 +110,14 @@ impl CudaProgram {
         self.ready.iter().map(Vec::len).sum()
     }
 
-    /// Gives every call its addresses on this state, and records the graph.
+    /// Gives every call its addresses on this state; where it has them and all calls ran before, records the graph.
     fn bind(&mut self, state: &CudaState) -> Result<(), ExecError> {
         let shared = self.shared.clone();
         let scratch = lock(&shared.scratch);
         let current = |b: &Binding| b.state == state.id && b.generation == scratch.generation;
         if self.binding.as_ref().is_some_and(current) {
-            return Ok(());
+            drop(scratch);
+            return self.record();
         }
         let addresses = Addresses {
             arena: scratch.arena.address(),
@@ -135,19 +141,25 @@ impl CudaProgram {
         self.tables
             .write(&shared.stream, 0, bytemuck::cast_slice(&table))
             .map_err(|e| failed("lists of addresses", table.len() * 8, &e))?;
-        let mut graph = None;
-        if shared.options.cuda_graph && !shared.options.synchronous && !calls.is_empty() {
-            graph = Some(
-                Graph::record(&shared.stream, || self.queue_branches(&calls).map_err(Recording::Exec))
-                    .map_err(|e| match e {
-                        Recording::Exec(e) => e,
-                        Recording::Driver(e) => {
-                            failed(&format!("program '{}' as a graph", self.plan.name), 0, &e)
-                        }
-                    })?,
-            );
+        self.binding = Some(Binding { state: state.id, generation: scratch.generation, calls, graph: None });
+        Ok(())
+    }
+
+    /// Records the graph of what is bound, if graphs are wanted, all calls ran before, and there is none yet.
+    fn record(&mut self) -> Result<(), ExecError> {
+        let CudaOptions { cuda_graph, synchronous, .. } = self.shared.options;
+        let Some(Binding { calls, graph: None, .. }) = &self.binding else { return Ok(()) };
+        if !cuda_graph || synchronous || calls.is_empty() || !self.has_run {
+            return Ok(());
         }
-        self.binding = Some(Binding { state: state.id, generation: scratch.generation, calls, graph });
+        let queue = || self.queue_branches(calls).map_err(Recording::Exec);
+        let recorded = Graph::record(&self.shared.stream, queue).map_err(|e| match e {
+            Recording::Exec(e) => e,
+            Recording::Driver(e) => failed(&format!("program '{}' as a graph", self.plan.name), 0, &e),
+        })?;
+        if let Some(binding) = &mut self.binding {
+            binding.graph = Some(recorded);
+        }
         Ok(())
     }
 
@@ -273,6 +285,7 @@ impl Program for CudaProgram {
             Some(binding) => self.queue_branches(&binding.calls)?,
             None => {}
         }
+        self.has_run = true;
         lock(&self.shared.scratch).ran = self.id;
         Ok(())
     }

@@ -1,5 +1,6 @@
 //! A device's context, its stream, and events.
 
+use super::calls::Call;
 use super::{Asked, Driven};
 use cudarc::driver::{result, sys};
 use ocelli_ir::memory::Room;
@@ -23,16 +24,19 @@ impl Context {
     /// # Errors
     /// If there is no such device, or the driver fails.
     pub fn new(ordinal: i32) -> Driven<Arc<Self>> {
+        let _call = Call::begin();
         let device = result::device::get(ordinal).asked(format!("device {ordinal}"))?;
         // SAFETY: the device was found just now.
         let raw = unsafe { result::primary_ctx::retain(device) }.asked("its context")?;
         Ok(Arc::new(Self { device, raw }))
     }
 
-    /// Makes it current in this thread.
-    pub(crate) fn bind(&self) -> Driven<()> {
+    /// Makes it current in this thread, for the call that follows and those within it.
+    pub(crate) fn bind(&self) -> Driven<Call> {
+        let call = Call::begin();
         // SAFETY: the context is alive until `self` is dropped.
-        unsafe { result::ctx::set_current(self.raw) }.asked("making the context current")
+        unsafe { result::ctx::set_current(self.raw) }.asked("making the context current")?;
+        Ok(call)
     }
 
     /// An attribute of the device.
@@ -43,7 +47,7 @@ impl Context {
 
     /// The device's memory.
     pub(crate) fn room(&self) -> Driven<Room> {
-        self.bind()?;
+        let _call = self.bind()?;
         let (free, total) = result::mem_get_info().asked("free memory")?;
         Ok(Room { free, total })
     }
@@ -56,6 +60,7 @@ impl Context {
 
 impl Drop for Context {
     fn drop(&mut self) {
+        let _call = Call::begin();
         // SAFETY: retained once, released once. A failure at the end of the program helps no one.
         let _ = unsafe { result::primary_ctx::release(self.device) };
     }
@@ -79,7 +84,7 @@ impl Stream {
     /// # Errors
     /// If the driver fails.
     pub fn new(context: &Arc<Context>) -> Driven<Self> {
-        context.bind()?;
+        let _call = context.bind()?;
         let raw = result::stream::create(result::stream::StreamKind::NonBlocking).asked("a stream")?;
         Ok(Self { context: context.clone(), raw })
     }
@@ -102,7 +107,7 @@ impl Stream {
     /// # Safety
     /// The bytes must be memory of the device that is alive until it is done.
     pub unsafe fn fill(&self, address: u64, value: u8, bytes: usize) -> Driven<()> {
-        self.context.bind()?;
+        let _call = self.context.bind()?;
         // SAFETY: the caller's promise.
         unsafe { result::memset_d8_async(address, value, bytes, self.raw) }.asked("filling device memory")
     }
@@ -112,7 +117,7 @@ impl Stream {
     /// # Errors
     /// If the driver fails.
     pub fn wait(&self, event: &Event) -> Driven<()> {
-        self.context.bind()?;
+        let _call = self.context.bind()?;
         let flags = sys::CUevent_wait_flags::CU_EVENT_WAIT_DEFAULT;
         // SAFETY: both are alive.
         unsafe { result::stream::wait_event(self.raw, event.raw, flags) }.asked("waiting for an event")
@@ -123,7 +128,7 @@ impl Stream {
     /// # Errors
     /// If anything that was queued failed.
     pub fn synchronize(&self) -> Driven<()> {
-        self.context.bind()?;
+        let _call = self.context.bind()?;
         // SAFETY: the stream is alive.
         unsafe { result::stream::synchronize(self.raw) }.asked("waiting for the device")
     }
@@ -131,7 +136,7 @@ impl Stream {
 
 impl Drop for Stream {
     fn drop(&mut self) {
-        if self.context.bind().is_ok() {
+        if let Ok(_call) = self.context.bind() {
             // SAFETY: created once, destroyed once; the driver lets queued work end first.
             let _ = unsafe { result::stream::destroy(self.raw) };
         }
@@ -156,7 +161,7 @@ impl Event {
     /// # Errors
     /// If the driver fails.
     pub fn new(context: &Arc<Context>) -> Driven<Self> {
-        context.bind()?;
+        let _call = context.bind()?;
         let raw = result::event::create(sys::CUevent_flags::CU_EVENT_DEFAULT).asked("an event")?;
         Ok(Self { context: context.clone(), raw })
     }
@@ -166,7 +171,7 @@ impl Event {
     /// # Errors
     /// If the driver fails.
     pub fn record(&self, stream: &Stream) -> Driven<()> {
-        self.context.bind()?;
+        let _call = self.context.bind()?;
         // SAFETY: both are alive.
         unsafe { result::event::record(self.raw, stream.raw) }.asked("recording an event")
     }
@@ -176,7 +181,7 @@ impl Event {
     /// # Errors
     /// If what was queued before failed.
     pub fn synchronize(&self) -> Driven<()> {
-        self.context.bind()?;
+        let _call = self.context.bind()?;
         // SAFETY: the event is alive.
         unsafe { result::event::synchronize(self.raw) }.asked("waiting for the device")
     }
@@ -186,7 +191,7 @@ impl Event {
     /// # Errors
     /// If what was queued before failed.
     pub fn passed(&self) -> Driven<bool> {
-        self.context.bind()?;
+        let _call = self.context.bind()?;
         // SAFETY: the event is alive.
         match unsafe { result::event::query(self.raw) } {
             Err(e) if e.0 == sys::CUresult::CUDA_ERROR_NOT_READY => Ok(false),
@@ -199,7 +204,7 @@ impl Event {
     /// # Errors
     /// If they have not.
     pub fn since(&self, start: &Event) -> Driven<f32> {
-        self.context.bind()?;
+        let _call = self.context.bind()?;
         // SAFETY: both are alive.
         unsafe { result::event::elapsed(start.raw, self.raw) }.asked("the time between events")
     }
@@ -207,7 +212,7 @@ impl Event {
 
 impl Drop for Event {
     fn drop(&mut self) {
-        if self.context.bind().is_ok() {
+        if let Ok(_call) = self.context.bind() {
             // SAFETY: created once, destroyed once.
             let _ = unsafe { result::event::destroy(self.raw) };
         }

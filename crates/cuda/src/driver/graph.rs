@@ -1,5 +1,6 @@
 //! A recorded sequence of launches, replayed by one call.
 
+use super::calls::Recording;
 use super::{Asked, Driven, Stream};
 use cudarc::driver::{result, sys};
 use std::sync::Arc;
@@ -17,7 +18,7 @@ unsafe impl Send for Graph {}
 unsafe impl Sync for Graph {}
 
 impl Graph {
-    /// Records what `queue` queues on `stream`; nothing runs.
+    /// Records what `queue` queues on `stream`; nothing runs. No other thread calls the driver meanwhile.
     ///
     /// # Errors
     /// If `queue` fails, or does what cannot be recorded.
@@ -25,7 +26,8 @@ impl Graph {
         stream: &Stream,
         queue: impl FnOnce() -> Result<(), E>,
     ) -> Result<Self, E> {
-        stream.context.bind()?;
+        let _alone = Recording::begin();
+        let _call = stream.context.bind()?;
         let mode = sys::CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_THREAD_LOCAL;
         // SAFETY: the stream is alive.
         unsafe { result::stream::begin_capture(stream.raw, mode) }.asked("recording a graph")?;
@@ -52,7 +54,7 @@ impl Graph {
     /// # Safety
     /// All memory that the recorded launches touch must be alive until they have run.
     pub unsafe fn launch(&self, stream: &Stream) -> Driven<()> {
-        self.context.bind()?;
+        let _call = self.context.bind()?;
         // SAFETY: the caller's promise.
         unsafe { result::graph::launch(self.exec, stream.raw) }.asked("a graph's launch")
     }
@@ -60,7 +62,7 @@ impl Graph {
 
 impl Drop for Graph {
     fn drop(&mut self) {
-        if self.context.bind().is_ok() {
+        if let Ok(_call) = self.context.bind() {
             // SAFETY: made once, destroyed once; the driver lets a running graph end.
             let _ = unsafe { result::graph::exec_destroy(self.exec) };
         }

@@ -18,7 +18,7 @@ impl DeviceBuffer {
     /// # Errors
     /// If there is not so much.
     pub fn new(context: &Arc<Context>, bytes: usize) -> Driven<Self> {
-        context.bind()?;
+        let _call = context.bind()?;
         // SAFETY: an allocation touches nothing else.
         let address =
             unsafe { result::malloc_sync(bytes.max(1)) }.asked(format!("{bytes} bytes of device memory"))?;
@@ -53,7 +53,7 @@ impl DeviceBuffer {
     /// If it does not fit.
     pub fn write(&mut self, stream: &Stream, at: usize, from: &[u8]) -> Driven<()> {
         let to = self.inside(at, from.len());
-        self.context.bind()?;
+        let _call = self.context.bind()?;
         // SAFETY: the range is inside; `from` outlives the copy, which is waited for.
         unsafe { result::memcpy_htod_async(to, from, stream.raw) }.asked("a copy to the device")?;
         stream.synchronize()
@@ -69,7 +69,7 @@ impl DeviceBuffer {
     /// If it does not fit.
     pub fn write_from(&mut self, stream: &Stream, from: &HostBuffer, bytes: usize) -> Driven<()> {
         let to = self.inside(0, bytes);
-        self.context.bind()?;
+        let _call = self.context.bind()?;
         // SAFETY: both ranges are inside. `Feed` alone calls this, and writes or frees `from` only after an event behind it.
         unsafe { result::memcpy_htod_async(to, &from.bytes()[..bytes], stream.raw) }
             .asked("a copy to the device")
@@ -84,7 +84,7 @@ impl DeviceBuffer {
     /// If they are not there, or do not fit.
     pub fn copy_from(&mut self, stream: &Stream, from: &DeviceBuffer, at: usize, bytes: usize) -> Driven<()> {
         let (to, from) = (self.inside(0, bytes), from.inside(at, bytes));
-        self.context.bind()?;
+        let _call = self.context.bind()?;
         // SAFETY: both ranges are inside; the driver lets queued work end before it frees memory.
         unsafe { result::memcpy_dtod_async(to, from, bytes, stream.raw) }.asked("a copy on the device")
     }
@@ -98,7 +98,7 @@ impl DeviceBuffer {
     /// If there are not so many, or they do not fit.
     pub fn read_to(&self, stream: &Stream, to: &mut HostBuffer, bytes: usize) -> Driven<()> {
         let from = self.inside(0, bytes);
-        self.context.bind()?;
+        let _call = self.context.bind()?;
         // SAFETY: both ranges are inside. `Reads` alone calls this, and touches or frees `to` only after an event behind it.
         unsafe { result::memcpy_dtoh_async(&mut to.bytes_mut()[..bytes], from, stream.raw) }
             .asked("a copy from the device")
@@ -113,7 +113,7 @@ impl DeviceBuffer {
     /// If the range is not inside.
     pub fn read(&self, stream: &Stream, at: usize, to: &mut [u8]) -> Driven<()> {
         let from = self.inside(at, to.len());
-        self.context.bind()?;
+        let _call = self.context.bind()?;
         // SAFETY: the range is inside; `to` outlives the copy, which is waited for.
         unsafe { result::memcpy_dtoh_async(to, from, stream.raw) }.asked("a copy from the device")?;
         stream.synchronize()
@@ -122,7 +122,7 @@ impl DeviceBuffer {
 
 impl Drop for DeviceBuffer {
     fn drop(&mut self) {
-        if self.context.bind().is_ok() {
+        if let Ok(_call) = self.context.bind() {
             // SAFETY: allocated once, freed once; the driver waits for work that uses it.
             let _ = unsafe { result::free_sync(self.address) };
         }
@@ -187,7 +187,7 @@ impl PinnedBuffer {
     /// # Errors
     /// If there is not so much.
     pub fn new(context: &Arc<Context>, bytes: usize) -> Driven<Self> {
-        context.bind()?;
+        let _call = context.bind()?;
         // SAFETY: an allocation touches nothing else.
         let start = unsafe { result::malloc_host(bytes.max(1), 0) }
             .asked(format!("{bytes} bytes of pinned memory"))?;
@@ -212,7 +212,7 @@ impl PinnedBuffer {
 
 impl Drop for PinnedBuffer {
     fn drop(&mut self) {
-        if self.context.bind().is_ok() {
+        if let Ok(_call) = self.context.bind() {
             // SAFETY: allocated once, freed once.
             let _ = unsafe { result::free_host(self.start.cast()) };
         }

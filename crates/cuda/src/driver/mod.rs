@@ -4,6 +4,7 @@
 //! as anything made in it; every call makes its context current first, so threads do not matter; device addresses are
 //! numbers, and only [`Stream`]'s methods make the device follow them.
 
+mod calls;
 mod context;
 mod graph;
 mod memory;

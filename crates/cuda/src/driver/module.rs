@@ -23,7 +23,7 @@ impl Module {
     /// # Errors
     /// If the driver refuses it.
     pub fn new(context: &Arc<Context>, cubin: &[u8]) -> Driven<Arc<Self>> {
-        context.bind()?;
+        let _call = context.bind()?;
         // SAFETY: an ELF image says its own size, and NVRTC made it.
         let raw =
             unsafe { result::module::load_data(cubin.as_ptr().cast()) }.asked("loading compiled code")?;
@@ -33,7 +33,7 @@ impl Module {
 
 impl Drop for Module {
     fn drop(&mut self) {
-        if self.context.bind().is_ok() {
+        if let Ok(_call) = self.context.bind() {
             // SAFETY: loaded once; all its functions hold it, so none is left.
             let _ = unsafe { result::module::unload(self.raw) };
         }
@@ -58,7 +58,7 @@ impl Function {
     /// # Errors
     /// If there is none, or the device has not so much shared memory.
     pub fn new(module: &Arc<Module>, name: &str, shared: u32) -> Driven<Self> {
-        module.context.bind()?;
+        let _call = module.context.bind()?;
         let entry = CString::new(name).unwrap_or_default();
         // SAFETY: the module is alive.
         let raw =
@@ -89,7 +89,7 @@ impl Function {
         arguments: &[u64],
         early: bool,
     ) -> Driven<()> {
-        self.module.context.bind()?;
+        let _call = self.module.context.bind()?;
         let mut words: Vec<*mut c_void> =
             arguments.iter().map(|a| std::ptr::from_ref(a).cast_mut().cast()).collect();
         let mut attribute = sys::CUlaunchAttribute {

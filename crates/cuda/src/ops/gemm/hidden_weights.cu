@@ -21,8 +21,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) hidden_weights(OPERANDS
     T* stages = weights + W_ELEMENTS + pair * OWN;
     T* made = stages + 2 * A_ELEMENTS;
     unsigned char* bias = (unsigned char*)(weights + W_ELEMENTS + 2 * OWN);
-    const u32 end = u32(u64(TILES) * (blockIdx.y + 1) / gridDim.y);
-    u32 tile = u32(u64(TILES) * blockIdx.y / gridDim.y) + pair;
+    const u32 begin = u32(u64(TILES) * blockIdx.y / gridDim.y), end = u32(u64(TILES) * (blockIdx.y + 1) / gridDim.y);
+    u32 tile = begin + pair;
     load_weights(weights, blockIdx.x, GIVEN);
     load_bias<SLICE>(bias, blockIdx.x * SLICE, GIVEN);
     if (tile < end) load_operands<PAIR>(stages, tile * 64, thread, GIVEN);
@@ -71,6 +71,11 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) hidden_weights(OPERANDS
         wgmma_commit();
     }
     wgmma_wait<0>();
+    // As often as the other pair, which the tool that looks for races counts on.
+    if (pair == 1 && (end - begin) % 2 == 1) {
+        pair_sync(pair);
+        pair_sync(pair);
+    }
     // Rows of one warp, then warps and pairs in their order.
 #pragma unroll
     for (int j = 0; j < 4; j++)
