@@ -88,12 +88,15 @@ __device__ __forceinline__ float recip_quick(float x) {
 // exp(-x^2 / 2), the density of the normal distribution times sqrt(2 pi).
 __device__ __forceinline__ float normal_bell(float x) { return exp2_quick(x * x * -0.72134752f); }
 // The distribution itself, from `bell` = normal_bell(x). For results of 32 bits: absolute error 1.5e-7 (Abramowitz and Stegun
-// 1964, 7.1.26). For results that are stored in 16 bits: 7e-6, as 1 / (1 + 2^(-x p(x^2))) with p fitted to the logit.
+// 1964, 7.1.26). For results that are stored in 16 bits: 1.4e-5, as 1/2 + x p(x^2) with p fitted on [0, 4.25^2] so that the ends are
+// 0 and 1, by products and sums alone: units for these are many, for exponentials and reciprocals few.
 template <bool HALF> __device__ __forceinline__ float normal_cdf(float x, float bell) {
     if (HALF) {
-        float s = fminf(x * x, 20.0f);
-        float p = fmaf(s, fmaf(s, fmaf(s, -3.9692158e-05f, -5.5951067e-04f), 0.105448408f), 2.30202379f);
-        return recip_quick(1.0f + exp2_quick(-x * p));
+        float s = fminf(x * x, 18.0625f);
+        float p = fmaf(s, 5.820938870e-11f, -5.531356706e-09f);
+        p = fmaf(s, fmaf(s, fmaf(s, p, 2.322658190e-07f), -5.745619092e-06f), 9.464247705e-05f);
+        p = fmaf(s, fmaf(s, fmaf(s, p, -1.115869498e-03f), 9.840071201e-03f), -6.638286263e-02f);
+        return __saturatef(fmaf(x, fmaf(s, p, 0.39892325f), 0.5f));
     }
     float t = recip_quick(fmaf(0.23164189f, fabsf(x), 1.0f));
     float p = fmaf(t, fmaf(t, fmaf(t, fmaf(t, 1.061405429f, -1.453152027f), 1.421413741f), -0.284496736f), 0.254829592f);
