@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use ocelli_data::image::{DecodeOptions, decode, resize};
+use ocelli_data::image::{DecodeOptions, decode, scaled};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let opts = DecodeOptions::default();
@@ -13,7 +13,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             let start = Instant::now();
             let picture = decode(&bytes, &opts)?;
             best_decode = best_decode.min(start.elapsed().as_nanos());
-            std::hint::black_box(resize(&picture, 96)?);
+            std::hint::black_box(scaled(&picture, 96)?);
             best = best.min(start.elapsed().as_nanos());
         }
         println!("{path}: {best} ns, of it {best_decode} ns to decode");

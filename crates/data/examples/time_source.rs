@@ -39,7 +39,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let rows = args.get(2).map_or(Ok(order.len()), |n| n.parse())?.min(order.len());
     for pass in ["first", "second"] {
         let start = Instant::now();
-        let good = order[..rows].iter().filter(|row| source.read(**row, 96).is_ok()).count();
+        let good = order[..rows].iter().filter(|row| source.pictured(**row, 96).is_ok()).count();
         let seconds = start.elapsed().as_secs_f64();
         println!(
             "{pass} pass: {good} of {rows} rows in {seconds:.2} s, {:.3} ms a row",

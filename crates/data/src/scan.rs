@@ -158,7 +158,7 @@ mod tests {
                 text => Ok(text.to_owned()),
             }
         }
-        fn read(&self, _: usize, _: usize) -> Result<Sample, BadSample> {
+        fn read(&self, _: usize, _: usize, _: &mut [u8]) -> Result<Sample, BadSample> {
             unreachable!("a scan decodes no picture")
         }
         fn describe(&self) -> String {

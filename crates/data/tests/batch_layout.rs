@@ -91,17 +91,13 @@ fn bad_rows_keep_their_place_and_count_for_nothing() {
     let mut source = Memory::of(&["abc", "ab", "a?", "b", "cc", "c"]);
     source.bad.insert(0);
     source.panics.insert(3);
-    source.misshapen.insert(4);
     let b = only_batch(source, ABC, 6);
     let reasons: Vec<_> = b.skipped.iter().map(|s| (s.slot, s.row, s.why.reason)).collect();
-    assert_eq!(
-        reasons,
-        [(0, 0, "truncated"), (2, 2, "unknown_character"), (3, 3, "decoder_panic"), (4, 4, "wrong_size")]
-    );
+    assert_eq!(reasons, [(0, 0, "truncated"), (2, 2, "unknown_character"), (3, 3, "decoder_panic")]);
     assert_eq!(b.skipped[2].why.to_string(), "memory, row 3: decoder_panic: the decoder fell over row 3");
-    assert_eq!((b.real_rows, b.tokens_weight), (2, 5.0));
+    assert_eq!((b.real_rows, b.tokens_weight), (3, 8.0));
     let image = SIZE * SIZE * 3;
-    for slot in [0, 2, 3, 4] {
+    for slot in [0, 2, 3] {
         assert!(b.images[slot * image..][..image].iter().all(|&p| p == 0));
         assert!(b.tokens[slot * 4..][..4].iter().chain(&b.targets[slot * 5..][..5]).all(|&t| t == P));
         assert!(b.weights[slot * 5..][..5].iter().all(|&w| w == 0.0));

@@ -27,9 +27,10 @@ impl Source for Grouped {
     fn caption(&self, row: usize) -> Result<String, BadSample> {
         self.0.caption(row)
     }
-    fn read(&self, row: usize, size: usize) -> Result<Sample, BadSample> {
-        let pixels = loader_common::pixels(self.1.picture_of(row));
-        Ok(Sample { pixels, ..self.0.read(row, size)? })
+    fn read(&self, row: usize, size: usize, pixels: &mut [u8]) -> Result<Sample, BadSample> {
+        let sample = self.0.read(row, size, pixels)?;
+        pixels.copy_from_slice(&loader_common::pixels(self.1.picture_of(row)));
+        Ok(sample)
     }
     fn groups(&self) -> Option<&Groups> {
         Some(&self.1)
@@ -131,7 +132,7 @@ fn the_first_caption_is_a_row_for_each_picture() {
         let row = source.1.rows_of(picture).start;
         assert_eq!(first.caption(picture), source.caption(row));
         assert_eq!(first.caption_chars(picture), source.caption_chars(row));
-        assert_eq!(first.read(picture, SIZE), source.read(row, SIZE));
+        assert_eq!(first.pictured(picture, SIZE), source.pictured(row, SIZE));
     }
     assert!(first.notes()[0].contains("100 captions of 40 pictures"), "{:?}", first.notes());
     // A source with one caption a picture stays what it is.
@@ -144,7 +145,7 @@ fn with_all_captions_no_picture_is_on_both_sides() {
     let parts = split_pictures(&source.1, 0.75, 3).unwrap();
     let set = dataset(source, false);
     let pictures = |rows: &Rows| -> BTreeSet<Vec<u8>> {
-        rows.iter().map(|row| set.source().read(row, SIZE).unwrap().pixels).collect()
+        rows.iter().map(|row| set.source().pictured(row, SIZE).unwrap().pixels).collect()
     };
     let (train, validation) = (pictures(&parts.train), pictures(&parts.validation));
     assert_eq!((train.len(), validation.len()), (30, 10));

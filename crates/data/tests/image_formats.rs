@@ -8,7 +8,7 @@ use std::path::PathBuf;
 
 use base64::Engine as _;
 use image_common::{find, mend_checksums, png_chunk, png_with};
-use ocelli_data::image::{DecodeOptions, Rgb, decode, resize};
+use ocelli_data::image::{DecodeOptions, Rgb, decode, scaled};
 use serde_json::{Map, Value};
 
 fn folder() -> PathBuf {
@@ -153,7 +153,7 @@ fn thin_and_tiny_pictures_are_read_and_scaled() {
             let picture =
                 decode(&read(&name), &DecodeOptions::default()).unwrap_or_else(|e| panic!("{name}: {e}"));
             assert_eq!((picture.width, picture.height), (width, height), "{name}");
-            let scaled = resize(&picture, 8).unwrap();
+            let scaled = scaled(&picture, 8).unwrap();
             assert!(
                 scaled.chunks_exact(3).all(|p| p.iter().zip([200, 60, 30]).all(|(a, b)| a.abs_diff(b) <= 2)),
                 "{name}: {:?}",

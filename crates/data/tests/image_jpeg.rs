@@ -6,7 +6,7 @@ mod image_common;
 use std::collections::BTreeMap;
 
 use image_common::{marker, patched, read};
-use ocelli_data::image::{DecodeOptions, Rgb, decode, resize};
+use ocelli_data::image::{DecodeOptions, Rgb, decode, scaled};
 
 fn open(name: &str) -> Rgb {
     decode(&read(&format!("edges/{name}")), &DecodeOptions::default())
@@ -107,7 +107,7 @@ fn scaled_pictures_are_those_of_pillow() {
     for name in ["90x100_420_progressive", "98x70_422", "50x50_411"] {
         for size in [32, 224] {
             let wanted = open(&format!("{name}_{size}.png"));
-            let found = resize(&open(&format!("{name}.jpg")), size).unwrap();
+            let found = scaled(&open(&format!("{name}.jpg")), size).unwrap();
             let differences = || found.iter().zip(&wanted.pixels).map(|(a, b)| a.abs_diff(*b));
             let mean = differences().map(f64::from).sum::<f64>() / found.len() as f64;
             let worst = differences().max().unwrap();

@@ -39,7 +39,7 @@ fn open(path: &Path) -> Csv {
 
 /// `ok`, or the reason for the skip.
 fn outcome(csv: &Csv, row: usize) -> String {
-    csv.read(row, 16).map_or_else(|bad| format!("skip:{}", bad.reason), |_| "ok".into())
+    csv.pictured(row, 16).map_or_else(|bad| format!("skip:{}", bad.reason), |_| "ok".into())
 }
 
 fn written(text: impl AsRef<[u8]>) -> NamedTempFile {
@@ -61,7 +61,7 @@ fn mixed_run_has_61_samples_and_3_skips() {
     let csv = open(&case("00_mixed_run/train.csv"));
     let mut skips = BTreeMap::new();
     for row in 0..csv.len() {
-        if let Err(bad) = csv.read(row, 16) {
+        if let Err(bad) = csv.pictured(row, 16) {
             skips.insert(bad.reason, (row, bad.place));
         }
     }
@@ -85,7 +85,7 @@ fn captions_are_cleaned_and_kept() {
             Some(text) => {
                 assert_eq!(csv.caption(row).as_deref(), Ok(text), "{id}");
                 assert_eq!(csv.caption_chars(row), text.chars().count(), "{id}");
-                assert_eq!(csv.read(row, 8).unwrap().caption, text, "{id}");
+                assert_eq!(csv.pictured(row, 8).unwrap().caption, text, "{id}");
             }
             None => {
                 assert_eq!(csv.caption(row).unwrap_err().reason, "empty_caption", "{id}");
@@ -103,11 +103,11 @@ fn huge_and_odd_base64() {
         assert_eq!(outcome(&csv, row), expected["outcome"].as_str().unwrap(), "{}", expected["id"]);
     }
     // One picture in four spellings.
-    let first = csv.read(1, 16).unwrap();
+    let first = csv.pictured(1, 16).unwrap();
     for row in 2..5 {
-        assert_eq!(csv.read(row, 16).unwrap(), first, "row {row}");
+        assert_eq!(csv.pictured(row, 16).unwrap(), first, "row {row}");
     }
-    let bad = csv.read(6, 16).unwrap_err();
+    let bad = csv.pictured(6, 16).unwrap_err();
     assert!(bad.detail.contains("!!!!"), "{bad}");
 }
 
@@ -133,7 +133,7 @@ fn line_ends_marks_and_blank_lines_change_nothing() {
         assert_eq!(csv.len(), 3, "{text:?}");
         assert_eq!(csv.fingerprint(), reference.fingerprint(), "{text:?}");
         for (row, caption) in rows.iter().enumerate() {
-            let sample = csv.read(row, 4).unwrap_or_else(|e| panic!("{text:?}: {e}"));
+            let sample = csv.pictured(row, 4).unwrap_or_else(|e| panic!("{text:?}: {e}"));
             assert_eq!(sample.caption, caption.replace('\n', " "));
             assert_eq!(csv.caption_chars(row), caption.len());
         }
@@ -147,7 +147,7 @@ fn places_name_the_line_whatever_the_line_ends() {
         let file = written(lines.map(|line| format!("{line}{end}")).concat());
         let csv = open(file.path());
         for (row, line) in [(0, 2), (1, 4), (2, 7)] {
-            let place = csv.read(row, 4).unwrap_err().place;
+            let place = csv.pictured(row, 4).unwrap_err().place;
             assert_eq!(place, format!("{}:{line} (row {row})", file.path().display()), "{end:?}");
         }
     }
@@ -177,7 +177,7 @@ fn columns_may_have_any_names_and_places() {
         ..TextOptions::default()
     };
     let csv = Csv::open(file.path(), &options).unwrap();
-    assert_eq!(csv.read(0, 4).unwrap().caption, "a dog");
+    assert_eq!(csv.pictured(0, 4).unwrap().caption, "a dog");
     assert!(csv.describe().ends_with("(1 row)") && csv.describe().starts_with("tsv /"), "{}", csv.describe());
 }
 
@@ -246,7 +246,7 @@ fn a_last_line_without_its_end_seems_cut() {
     assert!(!message("b64string_images,caption\nAAAA,x\nAAAA,a, b\n").contains(seems));
     // In the middle of a picture that is the last field.
     let table = format!("caption,b64string_images\nx,{DOT}\ny,{}", &DOT[..DOT.len() - 20]);
-    let detail = |text: &str| opened(text).unwrap().read(1, 4).unwrap_err().detail;
+    let detail = |text: &str| opened(text).unwrap().pictured(1, 4).unwrap_err().detail;
     assert!(detail(&table).contains(seems), "{}", detail(&table));
     assert!(!detail(&format!("{table}\n")).contains(seems));
 }
@@ -255,9 +255,9 @@ fn a_last_line_without_its_end_seems_cut() {
 fn damaged_bytes_in_a_picture_are_one_bad_sample() {
     let file = written([b"b64string_images,caption\nAA\xe9A,x\n", DOT.as_bytes(), b",y\n"].concat());
     let csv = open(file.path());
-    assert_eq!(csv.read(0, 4).unwrap_err().reason, "bad_base64");
-    assert!(csv.read(1, 4).is_ok());
-    assert_eq!(csv.read(2, 4).unwrap_err().reason, "read_error");
+    assert_eq!(csv.pictured(0, 4).unwrap_err().reason, "bad_base64");
+    assert!(csv.pictured(1, 4).is_ok());
+    assert_eq!(csv.pictured(2, 4).unwrap_err().reason, "read_error");
 }
 
 #[test]
@@ -273,13 +273,13 @@ fn the_fingerprint_is_of_the_used_columns() {
 #[test]
 fn many_threads_read_at_once() {
     let csv = open(&case("00_mixed_run/train.csv"));
-    let alone: Vec<_> = (0..csv.len()).map(|row| csv.read(row, 16)).collect();
+    let alone: Vec<_> = (0..csv.len()).map(|row| csv.pictured(row, 16)).collect();
     std::thread::scope(|scope| {
         for first in 0..4 {
             let (csv, alone) = (&csv, &alone);
             scope.spawn(move || {
                 for row in (first..csv.len()).chain(0..first) {
-                    assert_eq!(csv.read(row, 16), alone[row]);
+                    assert_eq!(csv.pictured(row, 16), alone[row]);
                 }
             });
         }
@@ -291,7 +291,7 @@ fn a_file_that_changes_is_a_read_error_not_a_panic() {
     let mut file = written(format!("b64string_images,caption\n{DOT},a dog\n"));
     let csv = open(file.path());
     file.as_file_mut().set_len(60).unwrap();
-    let bad = csv.read(0, 4).unwrap_err();
+    let bad = csv.pictured(0, 4).unwrap_err();
     assert_eq!(bad.reason, "read_error");
     assert!(bad.detail.contains("changed"), "{bad}");
 }
@@ -306,7 +306,7 @@ fn the_projects_own_pictures_load_and_fit_the_vocabulary() {
     assert_eq!(characters.len(), 77);
     assert!(characters.iter().all(|line| line.chars().count() == 1), "{characters:?}");
     for row in 0..3 {
-        let sample = csv.read(row, 96).unwrap();
+        let sample = csv.pictured(row, 96).unwrap();
         assert_eq!(sample.pixels.len(), 96 * 96 * 3);
         assert!(sample.caption.chars().all(|c| characters.contains(&c.to_string().as_str())));
     }
@@ -330,7 +330,7 @@ proptest! {
             Ok(csv) => {
                 for row in 0..csv.len() {
                     // The file is gone from its folder, but open.
-                    let chars = csv.read(row, 4).map_or(0, |sample| sample.caption.chars().count());
+                    let chars = csv.pictured(row, 4).map_or(0, |sample| sample.caption.chars().count());
                     prop_assert!(chars == 0 || chars == csv.caption_chars(row));
                 }
             }

@@ -46,7 +46,7 @@ impl Made {
 
 /// Caption or reason of each row, read as a picture.
 fn rows(source: &dyn Source) -> Vec<String> {
-    let row = |row| source.read(row, 4).map_or_else(|bad| bad.reason.to_owned(), |sample| sample.caption);
+    let row = |row| source.pictured(row, 4).map_or_else(|bad| bad.reason.to_owned(), |sample| sample.caption);
     (0..source.len()).map(row).collect()
 }
 
@@ -68,7 +68,7 @@ fn lines_without_a_caption_or_a_name_are_rows_without_it() {
     assert!(text.contains("line 2") && text.contains("is the file cut?"), "{text}");
     let odd = [&line("a.png", "x"), "{\"file_name\":\"b.png\"\n"].concat();
     let made = Made::new().pictures(&["a.png", "b.png"]).put("metadata.jsonl", odd).opened();
-    let detail = made.read(1, 4).unwrap_err().detail;
+    let detail = made.pictured(1, 4).unwrap_err().detail;
     assert!(detail.contains("`{\"file_name\":\"b.png\"`"), "{detail}");
 }
 
@@ -89,7 +89,7 @@ fn metadata_in_csv_name_files_and_captions() {
     assert!(notes.contains("`file_name` holds file names, `text` captions"), "{notes}");
     assert!(notes.contains("1 picture without a row in the metadata, such as left.png"), "{notes}");
     assert!(folder.describe().ends_with("metadata.csv (2 pictures, 3 captions)"), "{}", folder.describe());
-    assert_eq!(folder.read(0, 4).unwrap().original, (64, 48));
+    assert_eq!(folder.pictured(0, 4).unwrap().original, (64, 48));
 }
 
 #[test]
@@ -101,7 +101,7 @@ fn metadata_in_lines_of_json_may_hold_lists() {
     );
     let folder = made.opened();
     assert_eq!(rows(&folder), ["one", "two", "caf\u{e9}", "empty_caption"]);
-    let place = folder.read(3, 4).unwrap_err().place;
+    let place = folder.pictured(3, 4).unwrap_err().place;
     assert!(place.ends_with("metadata.jsonl:4 (row 3)"), "{place}");
 }
 
@@ -118,7 +118,7 @@ fn without_metadata_a_text_file_stands_beside_each_picture() {
     assert!(folder.groups().is_none());
     let notes = folder.notes().join("\n");
     assert!(notes.contains("1 picture without a .txt file beside it, such as z.png"), "{notes}");
-    let bad = folder.read(3, 4).unwrap_err();
+    let bad = folder.pictured(3, 4).unwrap_err();
     assert!(bad.detail.contains("q.txt: line 1: `\\xe9`") && bad.place.ends_with("q.png (row 3)"), "{bad}");
     let latin = TextOptions { encoding: Encoding::named("latin1").unwrap(), ..TextOptions::default() };
     let latin = made.splits(&SplitNames::default(), &latin).unwrap().train;
@@ -170,7 +170,7 @@ fn names_that_lead_out_are_never_opened() {
         Folder::open(&made.path("in"), &SplitNames::default(), &TextOptions::default()).unwrap().train;
     let outside = "outside_folder";
     assert_eq!(rows(&folder), [outside, outside, outside, outside, "missing_file", "empty_image", "ok"]);
-    let bad = folder.read(1, 4).unwrap_err();
+    let bad = folder.pictured(1, 4).unwrap_err();
     assert!(bad.detail.contains("`/etc/passwd`") && bad.place.ends_with("metadata.csv:3 (row 1)"), "{bad}");
 }
 

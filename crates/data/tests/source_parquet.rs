@@ -25,7 +25,7 @@ fn refused(path: &Path) -> String {
 
 /// Grey level and caption of each row, or the reason for a skip.
 fn rows(source: &dyn Source) -> Vec<String> {
-    let row = |row| match source.read(row, 4) {
+    let row = |row| match source.pictured(row, 4) {
         Ok(sample) => format!("{} {}", sample.pixels[0], sample.caption),
         Err(bad) => bad.reason.to_owned(),
     };
@@ -49,12 +49,12 @@ fn every_codec_and_encoding_is_read_in_any_order() {
     for name in names("codec") {
         let set = opened(&fixture("codec").join(&name));
         // Backwards first: nothing depends on the order of reading.
-        let backwards: Vec<_> = (0..10).rev().map(|row| set.read(row, 4).unwrap().pixels[0]).collect();
+        let backwards: Vec<_> = (0..10).rev().map(|row| set.pictured(row, 4).unwrap().pixels[0]).collect();
         assert_eq!(backwards, (0..10).rev().map(|i| 10 * i).collect::<Vec<u8>>(), "{name}");
         assert_eq!(rows(&set), expected(0..10), "{name}");
         assert_eq!(set.caption_chars(3), 9);
-        assert_eq!(set.read(0, 4).unwrap().original, (8, 8));
-        assert!(set.read(10, 4).is_err() && set.caption(10).is_err());
+        assert_eq!(set.pictured(0, 4).unwrap().original, (8, 8));
+        assert!(set.pictured(10, 4).is_err() && set.caption(10).is_err());
     }
 }
 
@@ -67,13 +67,13 @@ fn every_way_to_hold_a_picture_is_read() {
     wanted[4] = "missing_file".into();
     let named = opened(&fixture("image/path.parquet"));
     assert_eq!(rows(&named), wanted);
-    let missing = named.read(4, 4).unwrap_err();
+    let missing = named.pictured(4, 4).unwrap_err();
     assert!(missing.detail.ends_with("the row holds this path alone, no bytes"), "{missing}");
     wanted[6] = "empty_image".into();
     wanted[8] = "outside_folder".into();
     let mixed = opened(&fixture("image/mixed.parquet"));
     assert_eq!(rows(&mixed), wanted);
-    let bad = mixed.read(8, 4).unwrap_err();
+    let bad = mixed.pictured(8, 4).unwrap_err();
     assert!(
         bad.place.ends_with("mixed.parquet: picture 8 (row 8)") && bad.detail.contains("Cargo.toml"),
         "{bad}"
@@ -166,7 +166,7 @@ fn shards_and_splits_are_found_by_name() {
         );
         assert!(found.train.describe().contains("(3 files, 7 rows)"), "{}", found.train.describe());
     }
-    let bad = opened(&fixture("sharded")).read(7, 4).unwrap_err();
+    let bad = opened(&fixture("sharded")).pictured(7, 4).unwrap_err();
     assert!(bad.detail.contains("7 rows"), "{bad}");
     let all = opened(&fixture("sharded/data/t*-*.parquet").to_path_buf());
     assert_eq!(rows(&all), expected(0..7));
@@ -270,7 +270,7 @@ fn damage_in_a_page_is_bad_samples_in_that_row_group_alone() {
     std::fs::write(&path, bytes).unwrap();
     let found = rows(&opened(&path));
     assert_eq!((&found[..4], &found[4..]), (&vec!["corrupt".to_owned(); 4][..], &expected(4..10)[..]));
-    let bad = opened(&path).read(1, 4).unwrap_err();
+    let bad = opened(&path).pictured(1, 4).unwrap_err();
     assert!(bad.detail.contains("in row group 0") && bad.place.contains("row 1"), "{bad}");
 }
 
@@ -285,9 +285,9 @@ fn bombs_are_not_unpacked() {
     let text = refused(&fixture("hostile/null_bomb.parquet"));
     assert!(text.contains("a column claims 20000000 values"), "{text}");
     let set = opened(&fixture("hostile/picture_bomb.parquet"));
-    let bad = set.read(0, 4).unwrap_err();
+    let bad = set.pictured(0, 4).unwrap_err();
     assert!(bad.reason == "corrupt" && bad.detail.contains("and is refused"), "{bad}");
-    assert_eq!(set.read(1, 4).unwrap().pixels[0], 10);
+    assert_eq!(set.pictured(1, 4).unwrap().pixels[0], 10);
 }
 
 /// A page that holds more than its header claims is not unpacked to its end: the reader would go on for as long as
@@ -302,7 +302,7 @@ fn a_page_that_claims_less_than_it_holds_is_refused() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("lies.parquet");
         std::fs::write(&path, &bytes).unwrap();
-        let bad = opened(&path).read(0, 4).unwrap_err();
+        let bad = opened(&path).pictured(0, 4).unwrap_err();
         assert!(bad.reason == "corrupt" && bad.detail.contains("that it claims"), "{codec}: {bad}");
     }
 }
@@ -320,14 +320,14 @@ fn the_fingerprint_is_of_the_content() {
 #[test]
 fn many_threads_read_at_once() {
     let set = opened(&fixture("sharded"));
-    let alone: Vec<_> = (0..set.len()).map(|row| set.read(row, 8)).collect();
+    let alone: Vec<_> = (0..set.len()).map(|row| set.pictured(row, 8)).collect();
     let set = opened(&fixture("sharded"));
     std::thread::scope(|scope| {
         for first in 0..4 {
             let (set, alone) = (&set, &alone);
             scope.spawn(move || {
                 for row in (first..set.len()).chain(0..first) {
-                    assert_eq!(set.read(row, 8), alone[row]);
+                    assert_eq!(set.pictured(row, 8), alone[row]);
                 }
             });
         }

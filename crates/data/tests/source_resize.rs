@@ -3,7 +3,7 @@
 
 use std::path::PathBuf;
 
-use ocelli_data::image::{DecodeOptions, Rgb, decode, resize};
+use ocelli_data::image::{DecodeOptions, Rgb, decode, scaled};
 
 fn load(name: &str) -> Rgb {
     let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests").join(name);
@@ -24,7 +24,7 @@ fn resize_equals_pillows_bilinear() {
         let picture = load(&format!("resize/{name}.png"));
         for size in [8, 32, 48] {
             let wanted = load(&format!("resize/{name}_{size}.png"));
-            let (worst, mean) = difference(&resize(&picture, size).unwrap(), &wanted.pixels);
+            let (worst, mean) = difference(&scaled(&picture, size).unwrap(), &wanted.pixels);
             assert!(worst <= 2 && mean <= 0.5, "{name} to {size}: largest {worst}, mean {mean:.3}");
         }
     }
@@ -50,14 +50,14 @@ fn nearest_is_not_bilinear() {
 fn jpeg_files_are_seen_as_with_pillow() {
     let (mut most, mut highest) = (0, 0.0_f64);
     for name in ["420", "422", "444", "progressive", "grey"] {
-        let seen = resize(&load(&format!("photo/{name}.jpg")), 96).unwrap();
+        let seen = scaled(&load(&format!("photo/{name}.jpg")), 96).unwrap();
         let (worst, mean) = difference(&seen, &load(&format!("photo/{name}.png")).pixels);
         assert!(worst <= 2 && mean <= 0.5, "{name}: largest {worst}, mean {mean:.3}");
         (most, highest) = (most.max(worst), highest.max(mean));
     }
     println!("largest {most}, mean at most {highest:.3}");
     // Another picture fails.
-    let other = resize(&load("photo/420.jpg"), 96).unwrap();
+    let other = scaled(&load("photo/420.jpg"), 96).unwrap();
     assert!(difference(&other, &load("photo/progressive.png").pixels).1 > 10.0);
 }
 

@@ -47,13 +47,13 @@ fn lots_are_fair() {
 #[test]
 fn rows_do_not_depend_on_order_length_or_each_other() {
     let (short, long) = (Shapes::new(7, Split::Train, 10), Shapes::new(7, Split::Train, u32::MAX as usize));
-    let forward: Vec<_> = (0..10).map(|row| short.read(row, 48).unwrap()).collect();
+    let forward: Vec<_> = (0..10).map(|row| short.pictured(row, 48).unwrap()).collect();
     for row in (0..10).rev() {
-        assert_eq!(long.read(row, 48).unwrap(), forward[row]);
+        assert_eq!(long.pictured(row, 48).unwrap(), forward[row]);
     }
-    assert!(long.read(u32::MAX as usize - 1, 32).is_ok());
+    assert!(long.pictured(u32::MAX as usize - 1, 32).is_ok());
     assert_ne!(forward[0].pixels, forward[1].pixels);
-    assert_ne!(Shapes::new(8, Split::Train, 10).read(0, 48).unwrap(), forward[0]);
+    assert_ne!(Shapes::new(8, Split::Train, 10).pictured(0, 48).unwrap(), forward[0]);
     let prints: Vec<u64> =
         [(7, Split::Train, 10), (8, Split::Train, 10), (7, Split::Validation, 10), (7, Split::Train, 11)]
             .map(|(seed, split, len)| Shapes::new(seed, split, len).fingerprint())
@@ -191,7 +191,7 @@ fn baselines_are_far_from_right() {
 fn a_picture_is_drawn_in_no_time() {
     let shapes = Shapes::new(SEED, Split::Train, 1_000);
     let start = Instant::now();
-    let sum: usize = (0..1_000).map(|row| shapes.read(row, 48).unwrap().pixels.len()).sum();
+    let sum: usize = (0..1_000).map(|row| shapes.pictured(row, 48).unwrap().pixels.len()).sum();
     let each = start.elapsed().as_secs_f64() * 1e3 / 1_000.0;
     assert_eq!(sum, 48 * 48 * 3 * 1_000);
     println!("{each:.3} ms a picture");

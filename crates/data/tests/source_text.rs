@@ -24,7 +24,7 @@ fn message(text: impl AsRef<[u8]>, delimiter: char, encoding: &str) -> String {
 }
 
 fn captions(csv: &Csv) -> Vec<String> {
-    (0..csv.len()).map(|row| csv.read(row, 4).unwrap_or_else(|e| panic!("{e}")).caption).collect()
+    (0..csv.len()).map(|row| csv.pictured(row, 4).unwrap_or_else(|e| panic!("{e}")).caption).collect()
 }
 
 #[test]

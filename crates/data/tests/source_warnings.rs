@@ -15,5 +15,5 @@ fn a_csv_row_carries_the_warning_of_its_picture() {
     let rows = ["no_eoi.jpg", "progressive.jpg"].map(|name| format!("{},a dog\n", picture(name))).concat();
     std::fs::write(file.path(), format!("b64string_images,caption\n{rows}")).unwrap();
     let csv = Csv::open(file.path(), &TextOptions::default()).unwrap();
-    assert_eq!([0, 1].map(|row| csv.read(row, 8).unwrap().warnings.no_end_marker), [true, false]);
+    assert_eq!([0, 1].map(|row| csv.pictured(row, 8).unwrap().warnings.no_end_marker), [true, false]);
 }

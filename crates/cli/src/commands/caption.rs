@@ -7,7 +7,7 @@ use crate::output::{arrived, say, say_json, warn};
 use crate::shown::line;
 use anyhow::{anyhow, bail};
 use ocelli_config::{Config, Device};
-use ocelli_data::image::{Reject, Warnings, decode, resize};
+use ocelli_data::image::{Reject, Warnings, decode, scaled};
 use ocelli_data::source::MAX_FILE_BYTES;
 use ocelli_data::text::count;
 use ocelli_train::caption::{Caption, Captioner, Sampling};
@@ -106,7 +106,7 @@ struct Picture {
 /// A picture, or why there is none.
 fn picture(path: &Path, config: &Config) -> Result<Picture, Reject> {
     let rgb = decode(&read(path)?, &settings::decoding(config))?;
-    Ok(Picture { pixels: resize(&rgb, config.model.img_size)?, warnings: rgb.warnings })
+    Ok(Picture { pixels: scaled(&rgb, config.model.img_size)?, warnings: rgb.warnings })
 }
 
 /// The bytes of a file, or of a pipe that was named: its writer decides when it ends, but not how much is kept.

@@ -50,7 +50,7 @@ pub enum DatasetError {
 /// A row as the model sees it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Seen {
-    /// The scaled picture and the whole caption.
+    /// What goes with the picture, among it the whole caption.
     pub sample: Sample,
     /// The caption's ids, cut to the length limit; never empty.
     pub ids: Vec<u32>,
@@ -60,10 +60,8 @@ pub struct Seen {
     pub replaced: usize,
 }
 
-/// One usable sample.
+/// One usable sample, but for its pixels.
 pub(crate) struct Row {
-    /// `[S, S, 3]`.
-    pub(crate) pixels: Vec<u8>,
     pub(crate) text: Text,
     pub(crate) replaced: usize,
     pub(crate) warnings: Warnings,
@@ -184,17 +182,18 @@ impl Dataset {
         Layout { mode: self.mode, length, pad: self.tokenizer.pad(), end: self.end }
     }
 
-    /// Reads and encodes a row of the source.
+    /// Reads and encodes a row of the source; its picture into `pixels`, `[S, S, 3]`, which hold anything after an error.
     ///
     /// # Errors
     /// If it cannot be used; a panic on the way is such an error too.
-    pub fn see(&self, row: usize) -> Result<Seen, BadSample> {
-        caught(|| self.see_row(row))
+    pub fn see(&self, row: usize, pixels: &mut [u8]) -> Result<Seen, BadSample> {
+        caught(|| self.see_row(row, pixels))
             .unwrap_or_else(|panic| Err(bad(&*self.source, row, "decoder_panic", panic)))
     }
 
-    fn see_row(&self, row: usize) -> Result<Seen, BadSample> {
-        let sample = sized(&*self.source, row, self.size)?;
+    fn see_row(&self, row: usize, pixels: &mut [u8]) -> Result<Seen, BadSample> {
+        let _reading = Reading::begin();
+        let sample = self.source.read(row, self.size, pixels)?;
         let bad = |reason, detail| bad(&*self.source, row, reason, detail);
         let encoded = self.tokenizer.encode(&sample.caption);
         let encoded = encoded.map_err(|e| bad(UNKNOWN_CHARACTER, e.to_string()))?;
@@ -209,10 +208,15 @@ impl Dataset {
         Ok(Seen { sample, ids, cut, replaced: encoded.replaced })
     }
 
-    /// Reads and encodes a row for a batch of the given length.
-    pub(crate) fn read(&self, slot: Slot, length: TextLength) -> Result<Row, BadSample> {
+    /// Bytes of a picture.
+    pub fn picture_bytes(&self) -> usize {
+        self.size * self.size * 3
+    }
+
+    /// Reads and encodes a row for a batch of the given length; its picture as [`see`](Self::see) does.
+    pub(crate) fn read(&self, slot: Slot, length: TextLength, pixels: &mut [u8]) -> Result<Row, BadSample> {
         let row = self.source_row(slot.row, slot.pass);
-        let Seen { sample, ids, cut, replaced } = self.see(row)?;
+        let Seen { sample, ids, cut, replaced } = self.see(row, pixels)?;
         if ids.len() > length.counted {
             let detail = format!(
                 "the caption has {} tokens, more than when the data was opened; did the file change?",
@@ -220,28 +224,23 @@ impl Dataset {
             );
             return Err(bad(&*self.source, row, "caption_changed", detail));
         }
-        let Sample { pixels, warnings, .. } = sample;
-        Ok(Row { pixels, text: Text { ids, cut }, replaced, warnings })
+        Ok(Row { text: Text { ids, cut }, replaced, warnings: sample.warnings })
     }
 }
 
-/// Reads a row of a source, whether it has a caption or not.
+/// Reads a row of a source, whether it has a caption or not, as [`Source::read`] does.
 ///
 /// # Errors
 /// If it cannot be used; a panic on the way is such an error too.
-pub fn read_sample(source: &dyn Source, row: usize, size: usize) -> Result<Sample, BadSample> {
-    caught(|| sized(source, row, size)).unwrap_or_else(|panic| Err(bad(source, row, "decoder_panic", panic)))
-}
-
-/// A row with as many pixels as it should have.
-fn sized(source: &dyn Source, row: usize, size: usize) -> Result<Sample, BadSample> {
+pub fn read_sample(
+    source: &dyn Source,
+    row: usize,
+    size: usize,
+    pixels: &mut [u8],
+) -> Result<Sample, BadSample> {
     let _reading = Reading::begin();
-    let sample = source.read(row, size)?;
-    if sample.pixels.len() != size * size * 3 {
-        let detail = format!("{} bytes for {size}x{size} pixels", sample.pixels.len());
-        return Err(bad(source, row, "wrong_size", detail));
-    }
-    Ok(sample)
+    caught(|| source.read(row, size, pixels))
+        .unwrap_or_else(|panic| Err(bad(source, row, "decoder_panic", panic)))
 }
 
 fn bad(source: &dyn Source, row: usize, reason: &'static str, detail: String) -> BadSample {

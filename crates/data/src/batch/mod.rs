@@ -112,10 +112,9 @@ impl Batch {
         Ok(())
     }
 
-    /// Puts a usable sample, the source's `row`, into row `slot`.
+    /// Puts a usable sample, the source's `row`, into row `slot`; its picture is not written here.
     pub(crate) fn put(&mut self, slot: usize, row: usize, read: &Row, layout: &Layout) {
-        let (image, tokens, targets, weights) = self.row_mut(slot);
-        image.copy_from_slice(&read.pixels);
+        let (tokens, targets, weights) = self.row_mut(slot);
         layout.fill(&read.text, tokens, targets, weights);
         self.real_rows += 1;
         let (cut, replaced, warnings) = (read.text.cut, read.replaced, read.warnings);
@@ -124,18 +123,16 @@ impl Batch {
         }
     }
 
-    /// Makes row `slot` count for nothing.
+    /// Makes row `slot` count for nothing; its picture is to be black.
     pub(crate) fn blank(&mut self, slot: usize, layout: &Layout) {
-        let (image, tokens, targets, weights) = self.row_mut(slot);
-        image.fill(0);
+        let (tokens, targets, weights) = self.row_mut(slot);
         layout.blank(tokens, targets, weights);
     }
 
-    /// One row of images, tokens, targets and weights.
-    fn row_mut(&mut self, slot: usize) -> (&mut [u8], &mut [u32], &mut [u32], &mut [f32]) {
-        let (pixels, t) = (self.size * self.size * 3, self.text_len);
+    /// One row of tokens, targets and weights.
+    fn row_mut(&mut self, slot: usize) -> (&mut [u32], &mut [u32], &mut [f32]) {
+        let t = self.text_len;
         (
-            &mut self.images[slot * pixels..][..pixels],
             &mut self.tokens[slot * t..][..t],
             &mut self.targets[slot * (t + 1)..][..t + 1],
             &mut self.weights[slot * (t + 1)..][..t + 1],

@@ -32,7 +32,7 @@ use crate::memory::Reading;
 use orientation::Metadata;
 use reject::room_for;
 pub use reject::{NO_MEMORY, REASONS, Reject, TOO_MANY_PIXELS};
-pub use resize::resize;
+pub use resize::{resize, scaled};
 use sniff::{Format, sniff};
 pub use warnings::Warnings;
 pub use write::png;

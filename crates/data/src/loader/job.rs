@@ -1,7 +1,9 @@
-//! A batch in the making. Its rows are read by any threads in any order; each writes its own row.
+//! A batch in the making. Its rows are read by any threads in any order; each decodes into its own row of the batch. A
+//! lock is held only while the few numbers of a caption are put in.
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError, RwLock};
 
+use super::rows::Rows;
 use super::{Loaded, LoaderError};
 use crate::batch::{Batch, Dataset, Layout, Skipped};
 use crate::sampler::{Position, Sampler, Slot};
@@ -13,7 +15,10 @@ pub(super) struct Job {
     /// This rank's rows: the present ones, which come first.
     slots: Vec<Slot>,
     layout: Layout,
+    /// Without its pictures, until it is taken.
     batch: Mutex<Batch>,
+    /// The pictures; none when they were taken.
+    pictures: RwLock<Option<Rows>>,
     /// Rows not yet filled.
     left: AtomicUsize,
 }
@@ -40,8 +45,12 @@ impl Job {
         for slot in slots.len()..options.batch_per_rank {
             batch.blank(slot, &layout);
         }
+        let bytes = dataset.picture_bytes();
+        batch.images[slots.len() * bytes..].fill(0);
+        let pictures = RwLock::new(Some(Rows::divide(std::mem::take(&mut batch.images), bytes)));
         let left = AtomicUsize::new(slots.len());
-        Ok(Self { position: global.position, next: global.next, slots, layout, batch: batch.into(), left })
+        let (position, next, batch) = (global.position, global.next, batch.into());
+        Ok(Self { position, next, slots, layout, batch, pictures, left })
     }
 
     /// How many rows are to be read.
@@ -52,7 +61,17 @@ impl Job {
     /// Reads row `slot`; true if it was the last one missing.
     pub(super) fn fill(&self, slot: usize, dataset: &Dataset) -> bool {
         let drawn = self.slots[slot];
-        let read = dataset.read(drawn, self.layout.length);
+        let read = |pixels: &mut [u8]| {
+            let read = dataset.read(drawn, self.layout.length, pixels);
+            if read.is_err() {
+                pixels.fill(0);
+            }
+            read
+        };
+        let pictures = self.pictures.read().unwrap_or_else(PoisonError::into_inner);
+        // They are taken when no row is left, and this one is.
+        let Some(read) = pictures.as_ref().map(|rows| rows.with(slot, read)) else { return false };
+        drop(pictures);
         let mut batch = self.batch.lock().unwrap_or_else(PoisonError::into_inner);
         match read {
             Ok(read) => batch.put(slot, drawn.row, &read, &self.layout),
@@ -74,6 +93,8 @@ impl Job {
     /// Takes the batch out of a job that is done.
     pub(super) fn take(&self) -> Loaded {
         let mut batch = std::mem::take(&mut *self.batch.lock().unwrap_or_else(PoisonError::into_inner));
+        let pictures = self.pictures.write().unwrap_or_else(PoisonError::into_inner).take();
+        batch.images = pictures.map(Rows::join).unwrap_or_default();
         batch.finish();
         Loaded { batch, position: self.position, next: self.next }
     }

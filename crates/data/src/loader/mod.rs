@@ -5,6 +5,7 @@
 //! whose decoder panics, is a row of weight 0 and never a hang; dropping the loader ends its threads as soon
 //! as the samples being read are done.
 mod job;
+mod rows;
 mod shared;
 
 use std::sync::Arc;

@@ -246,13 +246,9 @@ mod tests {
         fn caption(&self, _: usize) -> Result<String, BadSample> {
             Ok("a".to_owned())
         }
-        fn read(&self, _: usize, size: usize) -> Result<Sample, BadSample> {
-            Ok(Sample {
-                pixels: vec![1; size * size * 3],
-                caption: "a".to_owned(),
-                original: (1, 1),
-                warnings: Default::default(),
-            })
+        fn read(&self, _: usize, _: usize, pixels: &mut [u8]) -> Result<Sample, BadSample> {
+            pixels.fill(1);
+            Ok(Sample { caption: "a".to_owned(), original: (1, 1), warnings: Default::default() })
         }
         fn describe(&self) -> String {
             "one".to_owned()

@@ -40,8 +40,8 @@ impl Source for First {
         self.0.caption(self.row(row))
     }
 
-    fn read(&self, row: usize, size: usize) -> Result<Sample, BadSample> {
-        self.0.read(self.row(row), size)
+    fn read(&self, row: usize, size: usize, pixels: &mut [u8]) -> Result<Sample, BadSample> {
+        self.0.read(self.row(row), size, pixels)
     }
 
     fn captions_of(&self, row: usize) -> Vec<String> {

@@ -44,16 +44,27 @@ pub use splits::SplitNames;
 pub(crate) use standin::stand_in;
 pub use standin::{begins_as_picture, holds_parquet};
 
-/// One picture and its caption, as the model will see them.
+/// What goes with a picture that was read; the pixels are where the reader wanted them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Sample {
-    /// `size x size` pixels, RGB, 8 bits a channel, row by row (HWC).
-    pub pixels: Vec<u8>,
     /// The caption, cleaned (line breaks are one space, no white space at either end), never empty.
     pub caption: String,
     /// Width and height of the picture in pixels before it was scaled.
     pub original: (u32, u32),
     /// What the picture's file gives reason to report although no pixel is missing.
+    pub warnings: Warnings,
+}
+
+/// A sample with memory of its own: for who looks at single rows. Training reads into its batches.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Pictured {
+    /// `size x size` pixels, RGB, 8 bits a channel, row by row (HWC).
+    pub pixels: Vec<u8>,
+    /// As in [`Sample`].
+    pub caption: String,
+    /// As in [`Sample`].
+    pub original: (u32, u32),
+    /// As in [`Sample`].
     pub warnings: Warnings,
 }
 
@@ -105,8 +116,16 @@ pub trait Source: Send + Sync {
     /// The cleaned caption of `row`.
     fn caption(&self, row: usize) -> Result<String, BadSample>;
 
-    /// Reads `row` and scales its picture to `size x size`.
-    fn read(&self, row: usize, size: usize) -> Result<Sample, BadSample>;
+    /// Reads `row` and scales its picture to `size x size`: into `pixels`, `size * size * 3` bytes (RGB, row by row), all
+    /// of which are written. After an error they hold anything.
+    fn read(&self, row: usize, size: usize, pixels: &mut [u8]) -> Result<Sample, BadSample>;
+
+    /// [`read`](Self::read) into memory of its own.
+    fn pictured(&self, row: usize, size: usize) -> Result<Pictured, BadSample> {
+        let mut pixels = vec![0; size * size * 3];
+        let Sample { caption, original, warnings } = self.read(row, size, &mut pixels)?;
+        Ok(Pictured { pixels, caption, original, warnings })
+    }
 
     /// All captions of the picture of `row`, cleaned, the row's own among them: what a caption of it is judged by.
     /// Those that cannot be read are left out.

@@ -25,19 +25,20 @@ pub(crate) enum Picture<'a> {
 }
 
 impl Picture<'_> {
-    /// Decodes the picture and scales it to `size x size`.
+    /// Decodes the picture and scales it to `size x size`, into `pixels`.
     pub(crate) fn sample(
         self,
         caption: String,
         size: usize,
         options: &DecodeOptions,
+        pixels: &mut [u8],
     ) -> Result<Sample, Reject> {
         let bytes = self.bytes()?;
         let of_bytes = |reject: Reject| reject.of_bytes(bytes.len());
         let picture = decode(&bytes, options).map_err(of_bytes)?;
         let original = (picture.width, picture.height);
-        let pixels = resize(&picture, size).map_err(of_bytes)?;
-        Ok(Sample { pixels, caption, original, warnings: picture.warnings })
+        resize(&picture, size, pixels).map_err(of_bytes)?;
+        Ok(Sample { caption, original, warnings: picture.warnings })
     }
 
     /// The picture's file in memory, for what held it to be let go.
@@ -113,7 +114,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let of = |name: &str| {
             let picture = Picture::File(dir.path().join(name));
-            picture.sample("x".into(), 4, &DecodeOptions::default()).unwrap_err().reason
+            picture.sample("x".into(), 4, &DecodeOptions::default(), &mut [0; 48]).unwrap_err().reason
         };
         assert_eq!(of("none.jpg"), "missing_file");
         assert_eq!(of(""), "not_a_file");

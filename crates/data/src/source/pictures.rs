@@ -73,11 +73,11 @@ impl Source for Pictures {
         Err(self.bad(row, "empty_caption", "the picture has no caption".into()))
     }
 
-    fn read(&self, row: usize, size: usize) -> Result<Sample, BadSample> {
+    fn read(&self, row: usize, size: usize, pixels: &mut [u8]) -> Result<Sample, BadSample> {
         let Some(file) = self.files.get(row) else {
             return Err(self.bad(row, "read_error", format!("there are {}", count(self.len(), "picture"))));
         };
-        let sample = Picture::File(file.clone()).sample(String::new(), size, &self.decode);
+        let sample = Picture::File(file.clone()).sample(String::new(), size, &self.decode, pixels);
         sample.map_err(|reject| self.bad(row, reject.reason, reject.detail.clone()).seen(&reject))
     }
 
@@ -110,8 +110,8 @@ mod tests {
         assert!(!Pictures::are_captioned(dir.path()));
         let pictures = Pictures::open(dir.path(), DecodeOptions::default()).unwrap();
         assert_eq!(pictures.len(), 1);
-        assert_eq!(pictures.read(0, 4).unwrap_err().reason, "empty_file");
-        assert_eq!(pictures.read(1, 4).unwrap_err().reason, "read_error");
+        assert_eq!(pictures.pictured(0, 4).unwrap_err().reason, "empty_file");
+        assert_eq!(pictures.pictured(1, 4).unwrap_err().reason, "read_error");
         std::fs::write(at("sub/a.txt"), "a cat").unwrap();
         assert!(Pictures::are_captioned(dir.path()));
         std::fs::remove_file(at("sub/a.jpg")).unwrap();

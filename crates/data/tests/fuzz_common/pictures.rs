@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use ocelli_data::image::{AlphaMode, DecodeOptions, REASONS, decode, resize};
+use ocelli_data::image::{AlphaMode, DecodeOptions, REASONS, decode, scaled};
 
 use super::{Target, Verdict};
 
@@ -48,7 +48,7 @@ fn read(bytes: &[u8], choice: u64) -> Verdict {
         let (w, h, n) = (picture.width, picture.height, picture.pixels.len());
         return Verdict::Wrong(format!("{w} x {h} with {n} bytes"));
     }
-    match resize(&picture, 16) {
+    match scaled(&picture, 16) {
         Ok(scaled) if scaled.len() == 16 * 16 * 3 => Verdict::Accepted,
         other => Verdict::Wrong(format!("scaled to {:?}", other.map(|s| s.len()))),
     }

@@ -102,7 +102,7 @@ fn verdict(source: Result<impl Source, SourceError>) -> Verdict {
 /// Reads rows, and some that are not there.
 fn read_all(source: &dyn Source) -> Result<(), String> {
     for row in 0..source.len().min(ROWS) {
-        let (caption, read) = (source.caption(row), source.read(row, 4));
+        let (caption, read) = (source.caption(row), source.pictured(row, 4));
         let chars = caption.as_ref().map(|text| text.chars().count());
         if let Ok(sample) = &read
             && (sample.pixels.len() != 48 || Ok(&sample.caption) != caption.as_ref())
@@ -113,7 +113,7 @@ fn read_all(source: &dyn Source) -> Result<(), String> {
             return Err(format!("row {row}: {caption:?} of {} characters", source.caption_chars(row)));
         }
     }
-    if source.read(source.len(), 4).is_ok() || source.read(usize::MAX, 4).is_ok() {
+    if source.pictured(source.len(), 4).is_ok() || source.pictured(usize::MAX, 4).is_ok() {
         return Err("a row that is not there was read".into());
     }
     let groups = source.groups().map(|g| (g.rows(), g.pictures()));

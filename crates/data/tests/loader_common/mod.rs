@@ -23,8 +23,6 @@ pub struct Memory {
     pub captions: Vec<String>,
     pub bad: BTreeSet<usize>,
     pub panics: BTreeSet<usize>,
-    /// Rows whose picture has a wrong number of bytes.
-    pub misshapen: BTreeSet<usize>,
     /// Rows with a warning.
     pub warned: BTreeSet<usize>,
     /// Added to what `caption_chars` tells.
@@ -66,7 +64,7 @@ impl Source for Memory {
         Ok(self.captions[row].clone())
     }
 
-    fn read(&self, row: usize, size: usize) -> Result<Sample, BadSample> {
+    fn read(&self, row: usize, size: usize, into: &mut [u8]) -> Result<Sample, BadSample> {
         assert_eq!(size, SIZE);
         self.reads.fetch_add(1, Ordering::Relaxed);
         if let Some(delay) = self.delay {
@@ -84,12 +82,8 @@ impl Source for Memory {
                 bytes: None,
             });
         }
-        let mut pixels = pixels(row);
-        if self.misshapen.contains(&row) {
-            pixels.pop();
-        }
+        into.copy_from_slice(&pixels(row));
         Ok(Sample {
-            pixels,
             caption: self.captions[row].clone(),
             original: (size as u32, size as u32),
             warnings: Warnings { animated: self.warned.contains(&row), ..Warnings::default() },

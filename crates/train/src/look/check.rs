@@ -120,8 +120,9 @@ fn look(rows: &Rows, most: usize, reporter: &mut dyn Reporter) -> Part {
 
 /// Some of the rows, on all threads; joined in the order of the rows.
 fn part(rows: &Rows, range: Range<usize>) -> Part {
-    let one = |row| Part::of(rows.source().number(row), rows.see(row));
-    range.into_par_iter().map(one).reduce(Part::default, Part::join)
+    let one = |pixels: &mut Vec<u8>, row| Part::of(rows.source().number(row), rows.see(row, pixels));
+    let memory = || vec![0; rows.picture_bytes()];
+    range.into_par_iter().map_init(memory, one).reduce(Part::default, Part::join)
 }
 
 impl Part {

@@ -73,12 +73,20 @@ impl Rows {
         }
     }
 
-    /// A row as training would read it.
-    fn see(&self, row: usize) -> Result<Seen, BadSample> {
+    /// Bytes of a scaled picture.
+    fn picture_bytes(&self) -> usize {
         match self {
-            Self::Captioned(set) => set.see(row),
+            Self::Captioned(set) => set.picture_bytes(),
+            Self::Pictures(_, size) => size * size * 3,
+        }
+    }
+
+    /// A row as training would read it, its picture into `pixels`.
+    fn see(&self, row: usize, pixels: &mut [u8]) -> Result<Seen, BadSample> {
+        match self {
+            Self::Captioned(set) => set.see(row, pixels),
             Self::Pictures(pictures, size) => {
-                let sample = read_sample(pictures, row, *size)?;
+                let sample = read_sample(pictures, row, *size, pixels)?;
                 Ok(Seen { sample, ids: Vec::new(), cut: false, replaced: 0 })
             }
         }

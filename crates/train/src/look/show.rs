@@ -15,6 +15,8 @@ pub struct Shown {
     pub rows: usize,
     /// Side of the scaled picture in pixels.
     pub side: usize,
+    /// The scaled picture, RGB, row by row.
+    pub pixels: Vec<u8>,
     /// The row; without ids and with an empty caption for a picture without one.
     pub seen: Seen,
 }
@@ -32,8 +34,9 @@ pub fn show(request: &Request, index: usize, reporter: &mut dyn Reporter) -> Res
     };
     match parts.first() {
         Some(part) if index < rows => {
-            let seen = part.see(index).map_err(TrainError::Sample)?;
-            Ok(Shown { source, rows, side: config.model.img_size, seen })
+            let mut pixels = vec![0; part.picture_bytes()];
+            let seen = part.see(index, &mut pixels).map_err(TrainError::Sample)?;
+            Ok(Shown { source, rows, side: config.model.img_size, pixels, seen })
         }
         _ => {
             let last = rows.saturating_sub(1);

@@ -90,7 +90,7 @@ impl Run<'_> {
         let Some((dataset, rows)) = self.data.validation.clone().filter(|_| wanted > 0) else {
             return Ok(());
         };
-        let read = |row| dataset.source().read(dataset.source_row(row, 0), dataset.size()).ok();
+        let read = |row| dataset.source().pictured(dataset.source_row(row, 0), dataset.size()).ok();
         let samples: Vec<_> = rows.iter().filter_map(read).take(wanted).collect();
         let pictures: Vec<&[u8]> = samples.iter().map(|s| &s.pixels[..]).collect();
         let prompt = settings::first_text(dataset.loss_mode(), self.data.first_character);

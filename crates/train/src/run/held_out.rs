@@ -15,9 +15,9 @@ const LOOKED_AT: usize = 256;
 /// those are only told of.
 pub(super) fn look(data: &Prepared) -> Result<Option<String>, TrainError> {
     let Some((set, rows)) = &data.validation else { return Ok(None) };
-    let mut first = None;
+    let (mut first, mut pixels) = (None, vec![0; set.picture_bytes()]);
     for row in rows.iter().take(LOOKED_AT) {
-        match set.see(set.source_row(row, 0)) {
+        match set.see(set.source_row(row, 0), &mut pixels) {
             Ok(_) => return Ok(None),
             Err(bad) => first.get_or_insert(bad),
         };

@@ -30,7 +30,7 @@ pub fn show(args: &Args) -> anyhow::Result<()> {
         say_json(&json!({"source": source, "index": args.index, "error": error_json(error)}));
     }
     let shown = shown?;
-    let file = png(&shown.seen.sample.pixels, shown.side).context("cannot make a PNG file")?;
+    let file = png(&shown.pixels, shown.side).context("cannot make a PNG file")?;
     write_whole(&args.out, &file)?;
     match args.json {
         true => say_json(&as_json(source, args, &shown)),

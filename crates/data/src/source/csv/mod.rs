@@ -130,7 +130,7 @@ impl Source for Csv {
         self.caption_of(row, &self.record(row)?)
     }
 
-    fn read(&self, row: usize, size: usize) -> Result<Sample, BadSample> {
+    fn read(&self, row: usize, size: usize, pixels: &mut [u8]) -> Result<Sample, BadSample> {
         let record = self.record(row)?;
         let caption = self.caption_of(row, &record)?;
         let bad = |reject: Reject| {
@@ -141,7 +141,7 @@ impl Source for Csv {
         let picture = Picture::Base64(record[self.columns.image].into()).loaded().map_err(bad)?;
         // The text is longer than the picture.
         drop(record);
-        picture.sample(caption, size, &self.options.decode).map_err(bad)
+        picture.sample(caption, size, &self.options.decode, pixels).map_err(bad)
     }
 
     fn describe(&self) -> String {

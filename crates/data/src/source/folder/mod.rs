@@ -142,10 +142,10 @@ impl Source for Folder {
         self.caption_of(row).map(str::to_owned)
     }
 
-    fn read(&self, row: usize, size: usize) -> Result<Sample, BadSample> {
+    fn read(&self, row: usize, size: usize, pixels: &mut [u8]) -> Result<Sample, BadSample> {
         let caption = self.caption(row)?;
         Picture::File(self.file(row)?)
-            .sample(caption, size, &self.decode)
+            .sample(caption, size, &self.decode, pixels)
             .map_err(|reject| self.bad(row, reject.reason, reject.detail.clone()).seen(&reject))
     }
 

@@ -240,9 +240,10 @@ impl Source for Parquet {
         caption.map_err(|(reason, detail)| self.bad(row, reason, detail))
     }
 
-    fn read(&self, row: usize, size: usize) -> Result<Sample, BadSample> {
+    fn read(&self, row: usize, size: usize, pixels: &mut [u8]) -> Result<Sample, BadSample> {
         let caption = self.caption(row)?;
-        self.picture(row).and_then(|picture| picture.sample(caption, size, &self.decode)).map_err(|reject| {
+        let read = self.picture(row).and_then(|picture| picture.sample(caption, size, &self.decode, pixels));
+        read.map_err(|reject| {
             // The file names it, and holds nothing itself.
             let named = ["missing_file", "outside_folder"].contains(&reject.reason);
             let alone = if named { ": the row holds this path alone, no bytes" } else { "" };

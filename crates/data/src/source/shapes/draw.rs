@@ -17,31 +17,26 @@ const SMALL: f64 = 0.105;
 /// What stays free at the border of a cell: a pixel at a picture size of 32.
 const MARGIN: f64 = 0.033;
 
-/// The picture of `scene`: `size x size` pixels, RGB, row by row.
-pub(super) fn draw(scene: &Scene, stream: &mut Stream, size: usize) -> Vec<u8> {
-    let mut pixels = background(stream, size);
+/// The picture of `scene` into `pixels`: `size x size` of them, RGB, row by row.
+pub(super) fn draw(scene: &Scene, stream: &mut Stream, size: usize, pixels: &mut [u8]) {
+    background(stream, size, pixels);
     for object in &scene.objects {
         let figure = Figure::new(object, stream);
-        figure.paint(&mut pixels, size);
+        figure.paint(pixels, size);
     }
-    pixels
 }
 
 /// A light, soft slope of colour, another in each picture.
-fn background(stream: &mut Stream, size: usize) -> Vec<u8> {
+fn background(stream: &mut Stream, size: usize, pixels: &mut [u8]) {
     let base = 214.0 + 26.0 * stream.unit();
     let tint = [(); 3].map(|()| base + 14.0 * (stream.unit() - 0.5));
     let angle = TAU * stream.unit();
     let (across, down) = (angle.cos(), angle.sin());
     let at = |i: usize| (i as f64 + 0.5) / size as f64 - 0.5;
-    let mut pixels = Vec::with_capacity(size * size * 3);
-    for y in 0..size {
-        for x in 0..size {
-            let slope = 14.0 * (across * at(x) + down * at(y));
-            pixels.extend(tint.map(|c| (c + slope + 0.5) as u8));
-        }
+    for (i, pixel) in pixels.chunks_exact_mut(3).enumerate() {
+        let slope = 14.0 * (across * at(i % size) + down * at(i / size));
+        pixel.copy_from_slice(&tint.map(|c| (c + slope + 0.5) as u8));
     }
-    pixels
 }
 
 /// An object with its exact place, size and colour; lengths in units of the picture's side.

@@ -59,7 +59,9 @@ impl Shapes {
 
     /// The picture of `row`: `size x size` pixels, RGB, row by row.
     pub fn picture(&self, row: usize, size: usize) -> Vec<u8> {
-        draw::draw(&self.scene(row), &mut self.stream("picture", row), size)
+        let mut pixels = vec![0; size * size * 3];
+        draw::draw(&self.scene(row), &mut self.stream("picture", row), size, &mut pixels);
+        pixels
     }
 
     /// The scene and its drawing have random numbers of their own, so that a change in one leaves the other.
@@ -86,10 +88,11 @@ impl Source for Shapes {
         Ok(self.scene(row).caption())
     }
 
-    fn read(&self, row: usize, size: usize) -> Result<Sample, BadSample> {
+    fn read(&self, row: usize, size: usize, pixels: &mut [u8]) -> Result<Sample, BadSample> {
         let original = (size as u32, size as u32);
-        let (pixels, caption) = (self.picture(row, size), self.scene(row).caption());
-        Ok(Sample { pixels, caption, original, warnings: Warnings::default() })
+        let scene = self.scene(row);
+        draw::draw(&scene, &mut self.stream("picture", row), size, pixels);
+        Ok(Sample { caption: scene.caption(), original, warnings: Warnings::default() })
     }
 
     fn describe(&self) -> String {
