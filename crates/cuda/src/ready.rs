@@ -1,8 +1,9 @@
 //! Calls with all that they need but addresses.
 
-use crate::blas::{Blas, Product};
+use crate::blas::Product;
 use crate::driver::Function;
-use crate::executor::{Shared, tune};
+use crate::executor::Shared;
+use crate::executor::tune::{self, Products};
 use crate::lower::{Arg, Call};
 use crate::narrow;
 use crate::plan::Step;
@@ -67,7 +68,8 @@ pub fn prepare(plan: &Plan, steps: &[Step], shared: &Arc<Shared>) -> Result<Vec<
             message: format!("program '{}'{name}: {message}", plan.name),
         }
     };
-    let one = |step: &Step, call: &Call| match call {
+    let mut known = None;
+    let mut one = |step: &Step, call: &Call| match call {
         Call::Kernel(k) => {
             let function = shared
                 .function(&k.source, k.entry, k.shared)
@@ -81,12 +83,11 @@ pub fn prepare(plan: &Plan, steps: &[Step], shared: &Arc<Shared>) -> Result<Vec<
             })
         }
         Call::Gemm(g) => {
-            let blas: &Blas = shared.blas()?;
-            let mut product = blas.choose(*g, shared.options.tf32).map_err(|m| device(step.launch, m))?;
-            if let Some(way) = tuner.and_then(|tuner| tune::way(&product, shared, blas, tuner)) {
-                product.way = way;
-            }
-            Ok(Ready::Product(Box::new(product)))
+            let products = match &mut known {
+                Some(products) => products,
+                none => none.insert(Products::new(shared.blas()?, shared.options.tf32, tuner)),
+            };
+            Ok(Ready::Product(Box::new(products.product(*g).map_err(|m| device(step.launch, m))?)))
         }
         Call::Zero(arg, bytes) => Ok(Ready::Zero(*arg, *bytes)),
     };

@@ -174,14 +174,25 @@ impl View {
 
     /// Calls `f(element index in the buffer)` for each element in row-major order.
     pub fn for_each(&self, mut f: impl FnMut(usize)) {
+        self.for_each_run(|at, len| (at..at + len).for_each(&mut f));
+    }
+
+    /// Calls `f(first index in the buffer, elements)` for runs of elements that lie side by side, in row-major order.
+    pub fn for_each_run(&self, mut f: impl FnMut(usize, usize)) {
         if self.shape.numel() == 0 {
             return;
         }
-        let mut index = vec![0usize; self.shape.len()];
+        // The last axes that lie as if they were one.
+        let (mut axes, mut len) = (self.shape.len(), 1);
+        while axes > 0 && (self.strides[axes - 1] == len || self.shape[axes - 1] == 1) {
+            axes -= 1;
+            len *= self.shape[axes];
+        }
+        let mut index = vec![0usize; axes];
         let mut at = self.offset;
         loop {
-            f(at);
-            let mut axis = self.shape.len();
+            f(at, len);
+            let mut axis = axes;
             loop {
                 if axis == 0 {
                     return;
@@ -235,6 +246,25 @@ mod tests {
         assert!(third.reshape(&[2, 20].into()).is_none());
         let transposed = View { offset: 0, shape: [3, 2].into(), strides: vec![1, 3] };
         assert!(transposed.reshape(&[6].into()).is_none());
+    }
+
+    #[test]
+    fn runs_are_as_long_as_they_can_be() {
+        let runs = |shape: &[usize], strides: &[usize]| {
+            let v = View { offset: 7, shape: Shape(shape.to_vec()), strides: strides.to_vec() };
+            let mut out = Vec::new();
+            v.for_each_run(|at, len| out.push((at, len)));
+            let each: Vec<usize> = out.iter().flat_map(|&(at, len)| at..at + len).collect();
+            assert_eq!(each, elements(&v));
+            out
+        };
+        assert_eq!(runs(&[2, 3, 4], &[12, 4, 1]), [(7, 24)]);
+        assert_eq!(runs(&[2, 1, 4], &[60, 12, 1]), [(7, 4), (67, 4)]);
+        assert_eq!(runs(&[2, 2], &[1, 2]), [(7, 1), (9, 1), (8, 1), (10, 1)]);
+        assert_eq!(runs(&[2, 2], &[1, 0]), [(7, 1), (7, 1), (8, 1), (8, 1)]);
+        assert_eq!(runs(&[3, 1], &[1, 5]), [(7, 3)]);
+        assert_eq!(runs(&[], &[]), [(7, 1)]);
+        assert_eq!(runs(&[2, 0], &[0, 1]), []);
     }
 
     #[test]

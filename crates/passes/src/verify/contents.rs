@@ -1,5 +1,5 @@
 //! That every reader finds the contents that it was compiled to read: the plan is run on identities instead of
-//! numbers. For state slots that is cheap at any size; for scratch memory it goes element by element.
+//! numbers. For state slots that is cheap at any size; for scratch memory it goes byte by byte.
 
 use ocelli_ir::SlotId;
 use ocelli_ir::plan::{Operand, Place, Plan};
@@ -39,13 +39,17 @@ impl Held {
     }
 }
 
-/// Checks all readers of scratch memory, element by element.
+/// Checks all readers of scratch memory, byte by byte.
 pub(super) fn arena(p: &Plan) -> Result<(), String> {
     let mut arena = vec![u32::MAX; p.arena_bytes];
     let finds = |o: &Operand, arena: &[u32]| {
-        let mut fine = true;
+        let (mut fine, size) = (true, o.dtype.size());
         if let Place::Arena(at) = o.place {
-            o.view.for_each(|i| fine &= arena[at + i * o.dtype.size()] == o.contents);
+            o.view.for_each_run(|i, len| {
+                // To the end in any case: so the compiler compares many at once.
+                let held = &arena[at + i * size..][..len * size];
+                fine &= held.iter().fold(true, |all, &held| all & (held == o.contents));
+            });
         }
         fine
     };
@@ -56,7 +60,7 @@ pub(super) fn arena(p: &Plan) -> Result<(), String> {
         for o in &l.outputs {
             let size = o.dtype.size();
             if let Place::Arena(at) = o.place {
-                o.view.for_each(|i| arena[at + i * size..][..size].fill(o.contents));
+                o.view.for_each_run(|i, len| arena[at + i * size..][..len * size].fill(o.contents));
             }
         }
     }

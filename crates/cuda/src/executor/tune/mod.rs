@@ -8,7 +8,7 @@ mod clock;
 mod products;
 mod store;
 
-pub use products::{settle, way};
+pub use products::{Products, settle};
 
 use crate::driver::{DeviceBuffer, Stream};
 use crate::executor::lock;

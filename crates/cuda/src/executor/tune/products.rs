@@ -40,10 +40,46 @@ pub fn settle(steps: &[Step], shared: &Shared, tuner: &Tuner) -> Result<(), Exec
     Ok(())
 }
 
-/// The way that was chosen for a product, if the library still takes it.
-pub fn way(product: &Product, shared: &Shared, blas: &Blas, tuner: &Tuner) -> Option<Way> {
-    let name = tuner.chosen(&key(&product.call, shared.options.tf32))?;
-    Way::from_name(&name).filter(|way| blas.takes(product, way))
+/// Products of programs, each with the way that was chosen for it, or else with the one that the library thinks best.
+/// What decides that is looked at once: a model's layers have the same products.
+#[derive(Debug)]
+pub struct Products<'a> {
+    blas: &'a Blas,
+    tf32: bool,
+    tuner: Option<&'a Tuner>,
+    known: HashMap<String, Way>,
+}
+
+impl<'a> Products<'a> {
+    /// Of an executor, whose library is open.
+    pub fn new(blas: &'a Blas, tf32: bool, tuner: Option<&'a Tuner>) -> Self {
+        Self { blas, tf32, tuner, known: HashMap::new() }
+    }
+
+    /// How a product is made.
+    ///
+    /// # Errors
+    /// If the library cannot make it.
+    pub fn product(&mut self, call: GemmCall) -> Result<Product, String> {
+        let key = key(&call, self.tf32);
+        if let Some(&way) = self.known.get(&key) {
+            return self.blas.known(call, self.tf32, way);
+        }
+        let product = match self.tuned(&key, call)? {
+            Some(product) => product,
+            None => self.blas.choose(call, self.tf32)?,
+        };
+        self.known.insert(key, product.way);
+        Ok(product)
+    }
+
+    /// In the way that was chosen by measuring, if there is one that the library still takes.
+    fn tuned(&self, key: &str, call: GemmCall) -> Result<Option<Product>, String> {
+        let name = self.tuner.and_then(|tuner| tuner.chosen(key));
+        let Some(way) = name.and_then(|name| Way::from_name(&name)) else { return Ok(None) };
+        let product = self.blas.known(call, self.tf32, way)?;
+        Ok(self.blas.takes(&product, &way).then_some(product))
+    }
 }
 
 fn contest<'a>(key: String, call: GemmCall, blas: &'a Blas, shared: &'a Shared) -> Option<Contest<'a>> {
