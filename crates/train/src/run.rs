@@ -28,6 +28,7 @@ use clock::Window;
 use ocelli_config::Config;
 use ocelli_data::sampler::{Position, Sampler};
 use ocelli_ir::executor::Executor;
+use save::Saving;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -88,6 +89,8 @@ struct Run<'a> {
     total: u64,
     /// The snapshot that the run went on from.
     origin: Option<PathBuf>,
+    /// The snapshot that is being written.
+    saving: Option<Saving>,
     /// The newest snapshot: its file and the step it was taken at.
     saved: Option<(PathBuf, u64)>,
     /// The one before, which may have been removed since.
@@ -160,6 +163,7 @@ impl Run<'_> {
 
     /// Reports, saves and validates, whichever is due.
     fn after_step(&mut self, taken: Taken) -> Result<(), TrainError> {
+        self.follow_save()?;
         let due = self.look(taken)?;
         let epoch_ended = self.epoch_ended();
         self.judge()?;
@@ -183,6 +187,8 @@ impl Run<'_> {
 
     /// Steps were taken that no snapshot holds.
     fn unsaved(&self) -> bool {
-        self.step > self.started && self.saved.as_ref().is_none_or(|(_, step)| *step != self.step)
+        let saving = self.saving.as_ref().map(Saving::step);
+        let held = saving.or(self.saved.as_ref().map(|(_, step)| *step));
+        self.step > self.started && held != Some(self.step)
     }
 }

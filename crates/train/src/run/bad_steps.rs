@@ -49,13 +49,15 @@ impl Run<'_> {
     }
 
     /// The error of a run that took no step behind `step` any more.
-    pub(super) fn too_many_bad(&self, step: u64, m: &StepMetrics) -> TrainError {
+    pub(super) fn too_many_bad(&mut self, step: u64, m: &StepMetrics) -> TrainError {
+        self.settle_save();
         let (times, loss, norm) = (self.bad.in_a_row, m.loss(), m.grad_norm);
         TrainError::BadSteps { times, loss, norm, step: step + 1, advice: self.go_on_before(step) }
     }
 
     /// The error of a run whose validation loss is no number.
-    pub(super) fn diverged(&self, loss: f64) -> TrainError {
+    pub(super) fn diverged(&mut self, loss: f64) -> TrainError {
+        self.settle_save();
         TrainError::Diverged { step: self.step, loss, advice: self.go_on_before(self.step) }
     }
 

@@ -27,13 +27,15 @@ impl Run<'_> {
             return Err(self.too_many_bad(self.step, &bad));
         }
         // A folder whose batches had no weight has a snapshot too, or nothing could go on from it.
-        let passed = ended == Ended::Done && self.whole.steps > 0 && self.saved.is_none();
+        let passed =
+            ended == Ended::Done && self.whole.steps > 0 && self.saved.is_none() && self.saving.is_none();
         if self.unsaved() || passed {
             self.save()?;
         }
         if ended == Ended::Done && self.validated.is_none_or(|(step, _)| step != self.step) {
             self.validate()?;
         }
+        self.written()?;
         if !self.interrupted() {
             self.samples()?;
         }

@@ -28,6 +28,7 @@ impl Run<'_> {
         if self.unsaved() {
             self.save()?;
         }
+        self.written()?;
         let summary = self.summary(Ended::BadSamples);
         self.conclude(&summary)?;
         let (seen, reasons, examples) = (share.seen, self.reasons(), self.examples());

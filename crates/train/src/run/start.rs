@@ -99,6 +99,7 @@ impl<'a> Run<'a> {
             behind: Behind::default(),
             total,
             origin: resumed.from,
+            saving: None,
             saved: None,
             saved_before: None,
             saved_unix_ms: resumed.saved_unix_ms,
