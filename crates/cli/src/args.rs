@@ -157,6 +157,8 @@ pub enum Data {
     Check(DataCheck),
     /// Write one picture as the model sees it
     Show(DataShow),
+    /// Decode all pictures of a source into a file, from which training reads them (data_config.cache=FILE)
+    Prepare(DataPrepare),
 }
 
 /// `ocelli data check`
@@ -169,6 +171,23 @@ pub struct DataCheck {
     #[command(flatten)]
     pub named: Named,
     /// One JSON object a line and source: "parts" with all bad rows and more, or "error"
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `ocelli data prepare`
+#[derive(Debug, ClapArgs)]
+pub struct DataPrepare {
+    /// A table, parquet files, a folder, a data set of the hub (owner/name); KEY=VALUE says how it is read, as in
+    /// `ocelli train`: model_config.img_size is the side of the pictures
+    #[arg(value_name = "SOURCE|KEY=VALUE", required = true)]
+    pub source: Vec<String>,
+    /// The file to write; a split to validate on goes into one beside it, FILE-validation
+    #[arg(long, value_name = "FILE")]
+    pub out: PathBuf,
+    #[command(flatten)]
+    pub named: Named,
+    /// One JSON object a file
     #[arg(long)]
     pub json: bool,
 }

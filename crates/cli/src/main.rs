@@ -26,6 +26,7 @@ fn main() -> ExitCode {
         Command::Caption(caption) => commands::caption(&caption),
         Command::Data(Data::Check(check)) => commands::check(&check),
         Command::Data(Data::Show(show)) => commands::show(&show),
+        Command::Data(Data::Prepare(prepare)) => commands::prepare(&prepare),
         Command::Eval(eval) => commands::eval(&eval),
         Command::Export(export) => commands::export(&export),
         Command::Explain(explain) => commands::explain(&explain),

@@ -59,6 +59,7 @@ impl Default for DataConfig {
             loss: Loss::Masked,
             endless: false,
             num_workers: 2,
+            cache: "auto".into(),
             pinned_memory: true,
             train_samples: Some(20_000),
             val_samples: 512,

@@ -197,6 +197,7 @@ pub const KEYS: &[Key] = &[
     word("data_config.loss", Loss::NAMES, "Positions that count: masked (no padding, with end of text) or published (padding counts, no end of text)."),
     flag("data_config.endless", "Draw the training split again, newly shuffled, until max_iters."),
     int("data_config.num_workers", 0, DEPTH, "Threads that decode ahead; 0: decode in the training thread."),
+    text("data_config.cache", "Where decoded pictures are kept for later epochs and runs: off, a file, a folder, or auto: in ~/.cache/ocelli/data, from 16 MB on, 64 GB in all, where twice that is free."),
     flag("data_config.pinned_memory", "Batches go to a GPU by way of page-locked memory, which it copies by itself; off: by way of plain memory, which the driver copies first.").engine(),
     int("data_config.train_samples", 1, STEPS, "Samples of the drawn training split (dataset shapes); null: without end.").or_null(),
     int("data_config.val_samples", 1, STEPS, "Samples of the drawn validation split (dataset shapes)."),

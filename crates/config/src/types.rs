@@ -122,6 +122,8 @@ pub struct DataConfig {
     pub endless: bool,
     /// Threads that decode ahead; 0: decode in the training thread.
     pub num_workers: usize,
+    /// Where decoded pictures are kept: `auto`, `off`, or a file or folder.
+    pub cache: String,
     /// Batches go to a GPU by way of page-locked memory.
     pub pinned_memory: bool,
     /// Samples of the drawn training split of `shapes`; `None`: without end.

@@ -6,8 +6,10 @@
 //!
 //! Before that, [`scan`] looks at all captions: from it come a learnt vocabulary ([`tokenizer`]), the padded
 //! lengths ([`batch::Lengths`]) and what a person is told before the first step; [`split`](mod@split) divides the rows.
+//! [`cache`] keeps decoded pictures in a file, for all epochs and runs after the first.
 //! [`hub`] brings data sets of the Hugging Face hub to this machine, and is the only part that uses the network.
 pub mod batch;
+pub mod cache;
 pub mod hub;
 pub mod image;
 pub mod loader;

@@ -30,6 +30,7 @@ const NO_ROWS: &[&str] = &[
     "max_seq_length",
     "num_workers",
     "pinned_memory",
+    "cache",
     "val_samples",
     "unknown",
     "max_skip_ratio",

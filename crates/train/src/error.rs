@@ -6,6 +6,7 @@ use crate::run::AppendError;
 use crate::run_dir::RunDirError;
 use crate::snapshot::{SnapshotError, WriteError};
 use ocelli_data::batch::{DatasetError, LengthsError};
+use ocelli_data::cache::CacheError;
 use ocelli_data::hub::HubError;
 use ocelli_data::loader::LoaderError;
 use ocelli_data::sampler::SamplerError;
@@ -28,6 +29,8 @@ pub enum TrainError {
     Sizes(#[from] SizeError),
     #[error(transparent)]
     Source(#[from] SourceError),
+    #[error(transparent)]
+    Cache(#[from] CacheError),
     #[error(transparent)]
     Hub(#[from] HubError),
     #[error(transparent)]

@@ -8,6 +8,7 @@ pub mod evaluate;
 pub mod explain;
 pub mod export;
 pub mod groups;
+pub mod keep;
 pub mod look;
 pub mod memory;
 pub mod prepare;

@@ -10,6 +10,7 @@ mod epilogue;
 mod files;
 mod held_out;
 mod judge;
+mod keep;
 mod metrics;
 mod progress;
 mod save;
@@ -26,6 +27,7 @@ use bad_steps::BadSteps;
 use behind::Behind;
 use clock::Window;
 use ocelli_config::Config;
+use ocelli_data::cache::Cached;
 use ocelli_data::sampler::{Position, Sampler};
 use ocelli_ir::executor::Executor;
 use save::Saving;
@@ -62,6 +64,7 @@ struct Run<'a> {
     request: &'a Request,
     engine: Engine,
     data: Prepared,
+    caches: Vec<Arc<Cached>>,
     sampler: Sampler,
     /// None if no step is left to take.
     files: Option<Files>,
@@ -164,6 +167,7 @@ impl Run<'_> {
     /// Reports, saves and validates, whichever is due.
     fn after_step(&mut self, taken: Taken) -> Result<(), TrainError> {
         self.follow_save()?;
+        self.tell_of_caches();
         let due = self.look(taken)?;
         let epoch_ended = self.epoch_ended();
         self.judge()?;

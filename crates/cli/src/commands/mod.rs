@@ -16,7 +16,7 @@ mod train;
 pub use bench::{ladder as bench_ladder, step as bench_step};
 pub use caption::caption;
 pub use config::config;
-pub use data::{check, show};
+pub use data::{check, prepare, show};
 pub use doctor::doctor;
 pub use eval::eval;
 pub use explain::explain;

@@ -37,6 +37,10 @@ use sniff::{Format, sniff};
 pub use warnings::Warnings;
 pub use write::png;
 
+/// Changes whenever decoding or scaling gives other pixels, or takes or refuses other files, than before: pictures that were kept
+/// are made anew then.
+pub const DECODER: u32 = 1;
+
 /// A decoded picture: upright, 8 bits a channel.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rgb {

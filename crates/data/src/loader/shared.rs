@@ -1,13 +1,13 @@
 //! What the loader and its workers share: a window of jobs in order, and who does what next.
 //!
 //! There are two kinds of work, planning the next batch and reading one row of a planned one. Rows of earlier
-//! batches come first. One lock guards the window; no work is done under it.
+//! batches come first. A worker that finds neither reads ahead what the source wants read. One lock guards the window; no work is done under it.
 use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use super::job::Job;
 use super::{Loaded, LoaderError, LoaderOptions};
-use crate::batch::{Batch, Dataset};
+use crate::batch::{Batch, Dataset, caught};
 use crate::sampler::{Position, Sampler};
 
 /// State shared by all threads of a loader.
@@ -34,6 +34,8 @@ struct State {
     /// Buffers to use again.
     free: Vec<Batch>,
     failed: Option<LoaderError>,
+    /// The source may want something read ahead.
+    ahead: bool,
     stop: bool,
 }
 
@@ -46,6 +48,8 @@ struct Entry {
 enum Work {
     Plan(Position, Box<Batch>),
     Fill(Arc<Job>, usize),
+    /// Something of use later, as nothing is wanted now.
+    Ahead,
 }
 
 impl Shared {
@@ -62,6 +66,7 @@ impl Shared {
             planning: false,
             free: Vec::new(),
             failed: None,
+            ahead: true,
             stop: false,
         };
         let (work, ready) = (Condvar::new(), Condvar::new());
@@ -79,6 +84,7 @@ impl Shared {
                 }
                 match self.take_work(&mut state) {
                     Some(work) => break work,
+                    None if state.ahead => break Work::Ahead,
                     None => state = self.work.wait(state).unwrap_or_else(PoisonError::into_inner),
                 }
             };
@@ -174,6 +180,7 @@ impl Shared {
                 match job {
                     Ok(job) => {
                         state.cursor = job.next;
+                        state.ahead = true;
                         state.window.push_back(Entry { job: job.into(), taken: 0 });
                     }
                     Err(error) => state.failed = Some(error),
@@ -182,6 +189,11 @@ impl Shared {
                 // A batch without rows on this rank is ready at once, and the last one tells of the end.
                 self.ready.notify_all();
                 self.work.notify_all();
+            }
+            Work::Ahead => {
+                if !caught(|| self.dataset.source().read_ahead()).unwrap_or(false) {
+                    self.lock().ahead = false;
+                }
             }
             Work::Fill(job, slot) => {
                 if job.fill(slot, &self.dataset) {

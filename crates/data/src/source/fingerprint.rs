@@ -1,5 +1,8 @@
 //! A 64-bit fingerprint of content: fast, the same on every platform and in every version.
 
+use std::fs::Metadata;
+use std::time::UNIX_EPOCH;
+
 use ocelli_ir::rng::mix;
 
 /// A running fingerprint of a list of fields; `["ab", "c"]` and `["a", "bc"]` differ.
@@ -29,6 +32,13 @@ impl Fingerprint {
     pub(crate) fn number(&mut self, number: u64) {
         // Added, not only combined, so that a run of zeros changes the state too.
         self.0 = mix(self.0 ^ number).wrapping_add(0x9e37_79b9_7f4a_7c15);
+    }
+
+    /// Adds length and time of the last change of a file, if it is there.
+    pub(crate) fn file(&mut self, about: Option<&Metadata>) {
+        let changed = about.and_then(|m| m.modified().ok()).and_then(|t| t.duration_since(UNIX_EPOCH).ok());
+        self.number(about.map_or(u64::MAX, Metadata::len));
+        self.number(changed.map_or(u64::MAX, |t| t.as_nanos() as u64));
     }
 
     /// The fingerprint so far.

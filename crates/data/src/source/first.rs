@@ -76,4 +76,8 @@ impl Source for First {
     fn fingerprint(&self) -> u64 {
         self.0.fingerprint()
     }
+
+    fn stamp(&self) -> Option<u64> {
+        self.0.stamp()
+    }
 }

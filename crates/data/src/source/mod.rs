@@ -39,6 +39,7 @@ pub use folder::without_captions;
 pub use groups::Groups;
 pub use options::{Quoting, TextOptions};
 pub use picture::MAX_FILE_BYTES;
+pub(crate) use positioned::{read_exact_at, write_all_at};
 pub use repeats::Repeats;
 pub use splits::SplitNames;
 pub(crate) use standin::stand_in;
@@ -170,6 +171,18 @@ pub trait Source: Send + Sync {
     /// chosen from.
     fn number(&self, row: usize) -> usize {
         row
+    }
+
+    /// Changes when a file does that pictures come from, as far as content, or else lengths and times of the last change, tell; none if
+    /// that cannot be told, or if pictures are drawn.
+    fn stamp(&self) -> Option<u64> {
+        None
+    }
+
+    /// Does something that later reads will profit from, for a thread that has nothing else to do; false if there is nothing
+    /// left of it.
+    fn read_ahead(&self) -> bool {
+        false
     }
 
     /// What and where, for the log: `csv images/inputs.csv (3 rows)`.

@@ -1,6 +1,7 @@
 //! The rows to evaluate: those that the run validated on, or other data.
 
 use crate::error::TrainError;
+use crate::keep;
 use crate::prepare;
 use crate::report::{Event, Reporter};
 use crate::sources;
@@ -35,7 +36,8 @@ pub(super) fn open(
     reporter: &mut dyn Reporter,
 ) -> Result<(Arc<Dataset>, Rows), TrainError> {
     let c = &saved.config;
-    let sources = sources::open(c, interrupted, reporter).map_err(|e| other_kind(saved, e))?;
+    let mut sources = sources::open(c, interrupted, reporter).map_err(|e| other_kind(saved, e))?;
+    keep::keep(c, &mut sources, false)?;
     if other_data {
         sources.notes.iter().for_each(|line| reporter.event(&Event::Note(line)));
         sources.warnings.iter().for_each(|line| reporter.event(&Event::Warning(line)));

@@ -2,9 +2,11 @@
 
 mod check;
 mod guess;
+mod keep;
 mod show;
 
 pub use check::{Bad, Captions, Checked, LISTED, Part, check};
+pub use keep::{Kept, prepare};
 pub use show::{Shown, show};
 
 use crate::error::TrainError;

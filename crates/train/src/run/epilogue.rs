@@ -39,6 +39,7 @@ impl Run<'_> {
         if !self.interrupted() {
             self.samples()?;
         }
+        self.complete_caches();
         self.doubt();
         let summary = self.summary(ended);
         self.conclude(&summary)?;

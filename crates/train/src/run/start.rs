@@ -12,6 +12,7 @@ use crate::checkpoint::{self, Origin};
 use crate::engine::{Captions, Engine, Setup};
 use crate::error::TrainError;
 use crate::groups;
+use crate::keep;
 use crate::memory::{self, Load};
 use crate::prepare::{self, Prepared};
 use crate::program::Size;
@@ -40,13 +41,14 @@ impl<'a> Run<'a> {
             // A snapshot brings its own vocabulary.
             prepare::look_at_vocabulary(c)?;
         }
-        let sources = sources::open(c, &request.interrupted, reporter)?;
+        let mut sources = sources::open(c, &request.interrupted, reporter)?;
         let print = sources.fingerprint();
         let origin = checkpoint::origin(c, &request.name, request.resume.as_deref(), &print)?;
         if asked && origin.is_none() {
             reporter.event(&Event::Note("no snapshot of this configuration yet: starting anew"));
         }
         let saved = origin.as_ref().map(checkpoint::tokenizer).transpose()?;
+        let caches = keep::keep(c, &mut sources, true)?;
         let data = prepare::prepare(c, sources, saved)?;
         data.notes.iter().for_each(|line| reporter.event(&Event::Note(line)));
         let held_out = held_out::look(&data)?;
@@ -84,6 +86,7 @@ impl<'a> Run<'a> {
             request,
             engine,
             data,
+            caches,
             sampler,
             files,
             reporter,

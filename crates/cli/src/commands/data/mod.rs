@@ -1,9 +1,11 @@
 //! `ocelli data`: what is in a source, and what the model sees of it.
 
 mod check;
+mod prepare;
 mod show;
 
 pub use check::check;
+pub use prepare::prepare;
 pub use show::show;
 
 use crate::args::Named;

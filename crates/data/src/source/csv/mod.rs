@@ -164,4 +164,9 @@ impl Source for Csv {
     fn fingerprint(&self) -> u64 {
         self.index.fingerprint
     }
+
+    /// The fingerprint covers every byte of pictures and captions.
+    fn stamp(&self) -> Option<u64> {
+        Some(self.index.fingerprint)
+    }
 }

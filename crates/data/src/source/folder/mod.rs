@@ -57,6 +57,7 @@ pub struct Folder {
     decode: DecodeOptions,
     notes: Vec<String>,
     fingerprint: u64,
+    stamp: u64,
 }
 
 impl Folder {
@@ -84,11 +85,13 @@ impl Folder {
     fn open_scope(scope: &Scope, options: &TextOptions) -> Result<Self, SourceError> {
         let Items { pictures, captions, notes } = items::read(scope, options)?;
         let (mut fingerprint, mut finder) = (Fingerprint::new("folder"), Finder::default());
+        let mut stamp = Fingerprint::new("files");
         captions.print(&mut fingerprint);
         for item in &pictures {
             fingerprint.field(item.name.as_os_str().as_encoded_bytes());
             let file = item.file(&scope.base);
             fingerprint.number(file.as_ref().map_or(u64::MAX, Metadata::len));
+            stamp.file(file.as_ref());
             finder.look(file.as_ref().and_then(identity));
         }
         let repeats = finder.found().and_then(|repeats| repeats.of_captions(&captions));
@@ -102,6 +105,7 @@ impl Folder {
             decode: options.decode.clone(),
             notes,
             fingerprint: fingerprint.value(),
+            stamp: stamp.value(),
         })
     }
 
@@ -175,5 +179,10 @@ impl Source for Folder {
     /// Covers the captions, the names and sizes of the files, and the order; not the pixels.
     fn fingerprint(&self) -> u64 {
         self.fingerprint
+    }
+
+    /// Covers length and time of the last change of each file.
+    fn stamp(&self) -> Option<u64> {
+        Some(self.stamp)
     }
 }

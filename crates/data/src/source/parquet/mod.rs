@@ -276,4 +276,11 @@ impl Source for Parquet {
     fn fingerprint(&self) -> u64 {
         self.fingerprint
     }
+
+    /// Covers length and time of the last change of each file of the set; none if pictures may lie in other files.
+    fn stamp(&self) -> Option<u64> {
+        let mut stamp = Fingerprint::new("files");
+        self.shards.iter().for_each(|shard| stamp.file(std::fs::metadata(&shard.path).ok().as_ref()));
+        self.shards.iter().all(Shard::holds_all).then(|| stamp.value())
+    }
 }

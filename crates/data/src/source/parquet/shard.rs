@@ -7,11 +7,12 @@ use std::sync::Arc;
 
 use parquet::basic::Compression;
 use parquet::errors::ParquetError;
-use parquet::file::metadata::{PageIndexPolicy, ParquetMetaData, ParquetMetaDataReader};
+use parquet::file::metadata::{PageIndexPolicy, ParquetMetaData, ParquetMetaDataReader, RowGroupMetaData};
+use parquet::file::statistics::Statistics;
 
 use super::ParquetOptions;
 use super::blocks::{Blocks, Tap};
-use super::columns::{self, Columns};
+use super::columns::{self, Columns, Holds};
 use crate::source::SourceError;
 use crate::source::fingerprint::Fingerprint;
 use crate::source::standin::{self, Wanted};
@@ -73,6 +74,18 @@ impl Shard {
     /// Rows of a row group.
     pub(super) fn rows(&self, group: usize) -> usize {
         usize::try_from(self.metadata.row_group(group).num_rows()).unwrap_or(0)
+    }
+
+    /// True if no row can name a file instead of holding its picture.
+    pub(super) fn holds_all(&self) -> bool {
+        let leaf = match self.columns.image {
+            Holds::Bytes(_) | Holds::Struct(_, None) => return true,
+            Holds::Text(_) => return false,
+            Holds::Struct(leaf, Some(_)) => leaf,
+        };
+        let nulls =
+            |group: &RowGroupMetaData| group.column(leaf).statistics().and_then(Statistics::null_count_opt);
+        self.metadata.row_groups().iter().all(|group| nulls(group) == Some(0))
     }
 
     /// Bytes of pictures that lie compressed in the file.
