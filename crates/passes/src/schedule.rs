@@ -10,7 +10,7 @@ use std::collections::{HashMap, HashSet};
 
 /// The first branch waits for what the second was given this many launches ago: so far apart, memory that both use can be
 /// used again.
-const LAG: usize = 64;
+const LAG: usize = 56;
 
 /// A launch as the schedule sees it. Memory has numbers: equal numbers are the same memory.
 #[derive(Clone, Debug)]
