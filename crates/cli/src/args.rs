@@ -349,6 +349,8 @@ pub enum Device {
 pub enum Bench {
     /// Time the very training step of `ocelli train`, over 8 drawn batches in turn
     Step(BenchStep),
+    /// Time the way of the data alone, from the source to batches, as `ocelli train` takes it
+    Data(BenchData),
     /// Time the same step with every trick off, with one trick more at a time, and with each taken away from all of them
     Ladder(BenchLadder),
 }
@@ -377,6 +379,23 @@ pub struct BenchStep {
     /// Steps that are timed; 4 more come before them
     #[arg(long, value_name = "N", default_value_t = 40, value_parser = whole::<1, 1000000>, allow_negative_numbers = true)]
     pub steps: u64,
+    /// One JSON object
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `ocelli bench data`
+#[derive(Debug, ClapArgs)]
+pub struct BenchData {
+    /// A table, a parquet file, a folder, `shapes`, or a data set of the hub (owner/name); KEY=VALUE says how it is read, as
+    /// in `ocelli train`
+    #[arg(value_name = "SOURCE|KEY=VALUE", required = true)]
+    pub source: Vec<String>,
+    #[command(flatten)]
+    pub named: Named,
+    /// Epochs; what the first one learns of the source's files the others know
+    #[arg(long, value_name = "N", default_value_t = 2, value_parser = whole::<1, 1000>, allow_negative_numbers = true)]
+    pub epochs: u64,
     /// One JSON object
     #[arg(long)]
     pub json: bool,

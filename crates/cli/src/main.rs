@@ -32,6 +32,7 @@ fn main() -> ExitCode {
         Command::Explain(explain) => commands::explain(&explain),
         Command::Doctor { json } => commands::doctor(json),
         Command::Bench(Bench::Step(step)) => commands::bench_step(&step),
+        Command::Bench(Bench::Data(data)) => commands::bench_data(&data),
         Command::Bench(Bench::Ladder(ladder)) => commands::bench_ladder(&ladder),
         Command::Config(config) => commands::config(&config),
     };

@@ -5,7 +5,7 @@ use crate::choices::{
     AmpDtype, AmpResidual, Architecture, CaptionChoice, Dataset, Device, Loss, LrSchedule, Optimizer,
     Padding, Pixels, Quoting, Residual, Unknown,
 };
-use crate::types::{DataConfig, ModelConfig, Switch, TrainerConfig};
+use crate::types::{DataConfig, ModelConfig, Switch, TrainerConfig, Workers};
 
 impl Default for ModelConfig {
     fn default() -> Self {
@@ -58,7 +58,7 @@ impl Default for DataConfig {
             max_seq_length: None,
             loss: Loss::Masked,
             endless: false,
-            num_workers: 2,
+            num_workers: Workers::Auto,
             cache: "auto".into(),
             pinned_memory: true,
             train_samples: Some(20_000),

@@ -20,6 +20,11 @@ pub enum Kind {
         /// Largest value.
         max: u64,
     },
+    /// An integer from 0 to `max`, or `auto`.
+    AutoOrInt {
+        /// Largest value.
+        max: u64,
+    },
     /// A finite number in an interval.
     Float(Interval),
     /// Text, not empty, without control characters.
@@ -115,6 +120,10 @@ const fn int(path: &'static str, min: u64, max: u64, help: &'static str) -> Key 
     Key::new(path, Kind::Int { min, max }, help)
 }
 
+const fn auto_or_int(path: &'static str, max: u64, help: &'static str) -> Key {
+    Key::new(path, Kind::AutoOrInt { max }, help)
+}
+
 const fn float(path: &'static str, interval: Interval, help: &'static str) -> Key {
     Key::new(path, Kind::Float(interval), help)
 }
@@ -196,7 +205,7 @@ pub const KEYS: &[Key] = &[
     int("data_config.max_seq_length", 1, 1 << 20, "Longest caption in tokens, longer ones are cut and counted; null: what max_positions allows.").or_null(),
     word("data_config.loss", Loss::NAMES, "Positions that count: masked (no padding, with end of text) or published (padding counts, no end of text)."),
     flag("data_config.endless", "Draw the training split again, newly shuffled, until max_iters."),
-    int("data_config.num_workers", 0, DEPTH, "Threads that decode ahead; 0: decode in the training thread."),
+    auto_or_int("data_config.num_workers", DEPTH, "Threads that decode ahead; 0: decode in the training thread; auto: one a core, but of more than two cores one is left to the training thread (on the CPU they sleep beside its threads while 4 batches are ready). No result depends on it."),
     text("data_config.cache", "Where decoded pictures are kept for later epochs and runs: off, a file, a folder, or auto: in ~/.cache/ocelli/data, from 16 MB on, 64 GB in all, where twice that is free."),
     flag("data_config.pinned_memory", "Batches go to a GPU by way of page-locked memory, which it copies by itself; off: by way of plain memory, which the driver copies first.").engine(),
     int("data_config.train_samples", 1, STEPS, "Samples of the drawn training split (dataset shapes); null: without end.").or_null(),

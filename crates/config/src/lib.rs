@@ -40,4 +40,4 @@ pub use node::Origin;
 pub use overrides::{literal, sweep};
 pub use preset::{PRESET_NAMES, Request, load, own_file_sets};
 pub use resolve::{Resolved, load_stored, load_text};
-pub use types::{Config, DataConfig, LoadStrategy, ModelConfig, Switch, TrainerConfig};
+pub use types::{Config, DataConfig, LoadStrategy, ModelConfig, Switch, TrainerConfig, Workers};

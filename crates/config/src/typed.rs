@@ -24,10 +24,11 @@ pub(crate) fn check(key: &Key, data: &Data) -> Result<Value, ProblemKind> {
         Kind::Text | Kind::AnyText => check_text(key, text, *quoted, data),
         Kind::Choice(words) => choice(words, text, data),
         Kind::LatestOrEpoch if text == "latest" => Ok(text.clone().into()),
-        Kind::Switch if text == "auto" => Ok(text.clone().into()),
+        Kind::Switch | Kind::AutoOrInt { .. } if text == "auto" => Ok(text.clone().into()),
         _ if *quoted => Err(wrong(key, data)),
         Kind::Bool | Kind::Switch => boolean(text).map(Value::Bool).ok_or_else(|| wrong(key, data)),
         Kind::Int { min, max } => integer(key, text, min, max, data),
+        Kind::AutoOrInt { max } => integer(key, text, 0, max, data),
         Kind::LatestOrEpoch => integer(key, text, 0, u64::MAX, data),
         Kind::Float(interval) => float(key, text, interval, data),
     }
@@ -147,6 +148,7 @@ pub(crate) fn expected(key: &Key) -> String {
         Kind::Bool => "true or false".into(),
         Kind::Switch => "true, false or auto".into(),
         Kind::Int { .. } => "an integer".into(),
+        Kind::AutoOrInt { .. } => "an integer or auto".into(),
         Kind::Float(_) => "a number".into(),
         Kind::Text | Kind::AnyText => "text".into(),
         Kind::Choice(words) => list(words, "or"),
@@ -162,6 +164,7 @@ pub(crate) fn expected(key: &Key) -> String {
 pub(crate) fn allowed(kind: Kind) -> String {
     match kind {
         Kind::Int { min, max } => format!("between {min} and {max}"),
+        Kind::AutoOrInt { max } => format!("between 0 and {max}, or auto"),
         Kind::LatestOrEpoch => "latest or an epoch number from 0".into(),
         Kind::Choice(words) => list(words, "or"),
         Kind::Float(interval) => match interval {

@@ -120,8 +120,8 @@ pub struct DataConfig {
     pub loss: Loss,
     /// The training split is drawn again by new permutations until `max_iters`.
     pub endless: bool,
-    /// Threads that decode ahead; 0: decode in the training thread.
-    pub num_workers: usize,
+    /// Threads that decode ahead.
+    pub num_workers: Workers,
     /// Where decoded pictures are kept: `auto`, `off`, or a file or folder.
     pub cache: String,
     /// Batches go to a GPU by way of page-locked memory.
@@ -276,6 +276,37 @@ impl TryFrom<Value> for Switch {
             (Some("auto"), _) => Ok(Self::Auto),
             (_, Some(on)) => Ok(on.into()),
             _ => Err("expected true, false or auto"),
+        }
+    }
+}
+
+/// How many threads decode ahead.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "Value", into = "Value")]
+pub enum Workers {
+    /// As many as the machine has use for.
+    Auto,
+    /// So many; 0: the training thread decodes.
+    Count(usize),
+}
+
+impl From<Workers> for Value {
+    fn from(workers: Workers) -> Self {
+        match workers {
+            Workers::Auto => "auto".into(),
+            Workers::Count(count) => count.into(),
+        }
+    }
+}
+
+impl TryFrom<Value> for Workers {
+    type Error = &'static str;
+
+    fn try_from(value: Value) -> Result<Self, Self::Error> {
+        match (value.as_str(), value.as_u64().map(usize::try_from)) {
+            (Some("auto"), _) => Ok(Self::Auto),
+            (_, Some(Ok(count))) => Ok(Self::Count(count)),
+            _ => Err("expected a number of threads or auto"),
         }
     }
 }

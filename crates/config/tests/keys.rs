@@ -39,6 +39,7 @@ fn the_structs_take_what_the_table_allows() {
             Kind::Bool => vec!["true".into(), "false".into()],
             Kind::Switch => vec!["true".into(), "false".into(), "auto".into()],
             Kind::Int { min, max } => vec![min.to_string(), max.to_string()],
+            Kind::AutoOrInt { max } => vec!["auto".into(), "0".into(), max.to_string()],
             Kind::Float(_) => vec!["0.5".into(), "1e-5".into()],
             Kind::Text | Kind::AnyText => vec!["x".into(), "'null'".into()],
             Kind::Choice(words) => words.iter().map(|word| (*word).into()).collect(),

@@ -19,6 +19,23 @@ pub(crate) const AHEAD: usize = 4;
 /// Pictures captioned side by side, at most: the cache of keys and values grows with them.
 pub const SIDE_BY_SIDE: usize = 16;
 
+/// Threads that decode where the machine decides, at most: no device eats what more of them make.
+const MOST_WORKERS: usize = 64;
+
+/// Threads that decode ahead; 0: none but the one that trains.
+pub fn workers(c: &Config) -> usize {
+    match c.data.num_workers {
+        config::Workers::Count(count) => count,
+        config::Workers::Auto => workers_of(std::thread::available_parallelism().map_or(1, usize::from)),
+    }
+}
+
+/// As many as so many cores have use for. Of one or two none is left free: a thread that trains waits for its data there,
+/// or computes on the same cores as they do.
+fn workers_of(cores: usize) -> usize {
+    if cores > 2 { (cores - 1).min(MOST_WORKERS) } else { cores }
+}
+
 /// The model of a configuration and a vocabulary.
 pub fn model(c: &ModelConfig, vocab_size: usize) -> Box<dyn Model> {
     match c.architecture {
@@ -189,4 +206,18 @@ pub fn unknown(c: &Config) -> UnknownPolicy {
 /// commonest one.
 pub fn first_text(loss: LossMode, commonest: Option<char>) -> String {
     commonest.filter(|_| loss == LossMode::Published).map(String::from).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn workers_follow_the_cores_unless_they_are_given() {
+        assert_eq!([1, 2, 3, 16, 1000].map(workers_of), [1, 2, 2, 15, MOST_WORKERS]);
+        let mut c = Config::default();
+        assert!(workers(&c) >= 1);
+        c.data.num_workers = config::Workers::Count(0);
+        assert_eq!(workers(&c), 0);
+    }
 }

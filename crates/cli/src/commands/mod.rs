@@ -13,7 +13,7 @@ mod step_of;
 mod sweep;
 mod train;
 
-pub use bench::{ladder as bench_ladder, step as bench_step};
+pub use bench::{data as bench_data, ladder as bench_ladder, step as bench_step};
 pub use caption::caption;
 pub use config::config;
 pub use data::{check, prepare, show};

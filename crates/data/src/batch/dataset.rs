@@ -14,6 +14,7 @@ use crate::image::Warnings;
 use crate::memory::Reading;
 use crate::sampler::Slot;
 use crate::source::{BadSample, Groups, Sample, Source};
+use crate::stages::{Stage, timed};
 use crate::text::printable;
 use crate::tokenizer::Tokenizer;
 
@@ -195,7 +196,7 @@ impl Dataset {
         let _reading = Reading::begin();
         let sample = self.source.read(row, self.size, pixels)?;
         let bad = |reason, detail| bad(&*self.source, row, reason, detail);
-        let encoded = self.tokenizer.encode(&sample.caption);
+        let encoded = timed(Stage::Collate, || self.tokenizer.encode(&sample.caption));
         let encoded = encoded.map_err(|e| bad(UNKNOWN_CHARACTER, e.to_string()))?;
         let (mut ids, limit) = (encoded.ids, self.lengths.limit());
         let cut = ids.len() > limit;

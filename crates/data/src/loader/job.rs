@@ -7,6 +7,7 @@ use super::rows::Rows;
 use super::{Loaded, LoaderError};
 use crate::batch::{Batch, Dataset, Layout, Skipped};
 use crate::sampler::{Position, Sampler, Slot};
+use crate::stages::{Stage, timed};
 
 /// A planned batch: which rows, which shape; and how far it is.
 pub(super) struct Job {
@@ -74,7 +75,7 @@ impl Job {
         drop(pictures);
         let mut batch = self.batch.lock().unwrap_or_else(PoisonError::into_inner);
         match read {
-            Ok(read) => batch.put(slot, drawn.row, &read, &self.layout),
+            Ok(read) => timed(Stage::Collate, || batch.put(slot, drawn.row, &read, &self.layout)),
             Err(why) => {
                 batch.blank(slot, &self.layout);
                 let number = dataset.number(dataset.source_row(drawn.row, drawn.pass));

@@ -4,6 +4,7 @@
 //! Invariant: no character is dropped in silence, except white space and the padding at the end.
 
 use super::name::is_address;
+use crate::scratch::take;
 use crate::text::{count, printable};
 use base64::Engine as _;
 use base64::alphabet::STANDARD;
@@ -23,7 +24,8 @@ const CHUNK: usize = 4096;
 
 /// Decodes `text`; the error says what was found and where. Takes no memory but for what comes out.
 pub(crate) fn decode(text: &[u8]) -> Result<Vec<u8>, String> {
-    let mut out = Vec::with_capacity(text.len() / 4 * 3 + 3);
+    let mut out = take(text.len() / 4 * 3 + 3);
+    out.clear();
     each_part(text, |part| out.extend_from_slice(part))?;
     Ok(out)
 }

@@ -9,6 +9,8 @@ use super::name::not_fetched;
 use super::{FILE_NAME, Sample, WEB_ADDRESS, base64};
 use crate::image::{DecodeOptions, Reject, decode, resize};
 use crate::memory::room;
+use crate::scratch::{give, take};
+use crate::stages::{Stage, timed};
 
 /// Files with more bytes are no pictures: they are not read into memory.
 pub const MAX_FILE_BYTES: u64 = 256 << 20;
@@ -24,7 +26,7 @@ pub(crate) enum Picture<'a> {
     File(PathBuf),
 }
 
-impl Picture<'_> {
+impl<'a> Picture<'a> {
     /// Decodes the picture and scales it to `size x size`, into `pixels`.
     pub(crate) fn sample(
         self,
@@ -33,32 +35,40 @@ impl Picture<'_> {
         options: &DecodeOptions,
         pixels: &mut [u8],
     ) -> Result<Sample, Reject> {
-        let bytes = self.bytes()?;
+        let bytes = timed(Stage::Read, || self.into_bytes())?;
         let of_bytes = |reject: Reject| reject.of_bytes(bytes.len());
-        let picture = decode(&bytes, options).map_err(of_bytes)?;
+        let picture = timed(Stage::Decode, || decode(&bytes, options)).map_err(of_bytes)?;
         let original = (picture.width, picture.height);
-        resize(&picture, size, pixels).map_err(of_bytes)?;
+        timed(Stage::Resize, || resize(&picture, size, pixels)).map_err(of_bytes)?;
+        // For the thread's next picture.
+        give(picture.pixels);
+        if let Cow::Owned(bytes) = bytes {
+            give(bytes);
+        }
         Ok(Sample { caption, original, warnings: picture.warnings })
     }
 
     /// The picture's file in memory, for what held it to be let go.
     pub(crate) fn loaded(self) -> Result<Picture<'static>, Reject> {
-        Ok(Picture::Bytes(self.bytes()?.into_owned().into()))
+        Ok(Picture::Bytes(self.into_bytes()?.into_owned().into()))
     }
 
-    fn bytes(&self) -> Result<Cow<'_, [u8]>, Reject> {
+    fn into_bytes(self) -> Result<Cow<'a, [u8]>, Reject> {
         match self {
             Self::Base64(text) if text.trim_ascii().is_empty() => {
                 Err(reject("empty_image", "an empty field").of_bytes(text.len()))
             }
             Self::Base64(text) => {
                 room(text.len() as u64 / 4 * 3).map_err(|lack| Reject::from(lack).of_bytes(text.len()))?;
-                base64::decode(text)
-                    .map(Cow::Owned)
-                    .map_err(|detail| no_base64(text, detail).of_bytes(text.len()))
+                let bytes =
+                    base64::decode(&text).map_err(|detail| no_base64(&text, detail).of_bytes(text.len()))?;
+                if let Cow::Owned(text) = text {
+                    give(text);
+                }
+                Ok(Cow::Owned(bytes))
             }
-            Self::Bytes(bytes) => Ok(Cow::Borrowed(bytes)),
-            Self::File(path) => read_file(path).map(Cow::Owned),
+            Self::Bytes(bytes) => Ok(bytes),
+            Self::File(path) => read_file(&path).map(Cow::Owned),
         }
     }
 }
@@ -93,7 +103,8 @@ fn read_file(path: &Path) -> Result<Vec<u8>, Reject> {
     }
     room(about.len())
         .map_err(|lack| Reject::from(lack).of_bytes(usize::try_from(about.len()).unwrap_or(0)))?;
-    let mut bytes = Vec::with_capacity(about.len() as usize);
+    let mut bytes = take(about.len() as usize);
+    bytes.clear();
     let file = File::open(path).map_err(failed)?;
     // A file that grows meanwhile is cut at the limit, and then refused by its decoder.
     file.take(MAX_FILE_BYTES).read_to_end(&mut bytes).map_err(failed)?;

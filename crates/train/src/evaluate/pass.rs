@@ -1,7 +1,7 @@
 //! A pass over rows, in order and each once, dropout off: what a validation and an evaluation have in common.
 
 use crate::error::TrainError;
-use crate::settings::AHEAD;
+use crate::settings::{self, AHEAD};
 use ocelli_config::Config;
 use ocelli_data::batch::Dataset;
 use ocelli_data::loader::{Loader, LoaderOptions};
@@ -13,7 +13,7 @@ use std::sync::Arc;
 pub(crate) fn in_order(c: &Config, dataset: Arc<Dataset>, rows: Rows) -> Result<Loader, TrainError> {
     let sampler = Sampler::in_order(rows, c.trainer.eval_batch_size)?;
     let options =
-        LoaderOptions { workers: c.data.num_workers, ahead: AHEAD, until_epoch: Some(1), window: 1 };
+        LoaderOptions { workers: settings::workers(c), ahead: AHEAD, until_epoch: Some(1), window: 1 };
     Ok(Loader::start(dataset, sampler, Position::default(), options)?)
 }
 

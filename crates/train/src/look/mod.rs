@@ -3,10 +3,12 @@
 mod check;
 mod guess;
 mod keep;
+mod pace;
 mod show;
 
 pub use check::{Bad, Captions, Checked, LISTED, Part, check};
 pub use keep::{Kept, prepare};
+pub use pace::{Epoch, Pace, ROWS, pace};
 pub use show::{Shown, show};
 
 use crate::error::TrainError;

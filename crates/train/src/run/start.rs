@@ -122,7 +122,7 @@ impl<'a> Run<'a> {
         let until_epoch = (!self.sampler.options().endless).then_some(c.trainer.epochs);
         // The published loss counts padding: the batches of a step must have as much as one batch of their rows would.
         let window = if settings::loss_mode(c) == LossMode::Published { c.trainer.grad_accum } else { 1 };
-        let options = LoaderOptions { workers: c.data.num_workers, ahead: AHEAD, until_epoch, window };
+        let options = LoaderOptions { workers: settings::workers(c), ahead: AHEAD, until_epoch, window };
         Ok(Loader::start(self.data.train.clone(), self.sampler.clone(), self.position, options)?)
     }
 }

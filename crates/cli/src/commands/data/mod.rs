@@ -50,7 +50,7 @@ fn why(bad: &BadSample) -> Value {
     })
 }
 
-fn request(source: &str, named: &Named, overrides: &[String]) -> Request {
+pub(super) fn request(source: &str, named: &Named, overrides: &[String]) -> Request {
     Request {
         source: source.into(),
         config_name: named.config_name.clone(),

@@ -3,9 +3,6 @@
 //! Invariant: what lies behind a marker is never handed out. A reader that is asked for more has run dry: it hands
 //! out zeros, as libjpeg does, and says so.
 
-/// `loaded` of a reader that has run dry: more zeros than a coded unit can ask for.
-const DRY: u32 = 1 << 20;
-
 /// A reader of bits, most significant first. Small and copied freely, so that it lives in registers.
 #[derive(Clone, Copy)]
 pub(super) struct Bits<'a> {
@@ -14,8 +11,8 @@ pub(super) struct Bits<'a> {
     at: usize,
     /// Loaded bits, the next one at the top, zeros below the loaded ones.
     window: u64,
-    /// How many bits of `window` are loaded; more than it has once it has run dry.
-    loaded: u32,
+    /// How many bits of `window` are loaded; below 0 once it has run dry: then there is nothing to load.
+    loaded: i32,
 }
 
 impl<'a> Bits<'a> {
@@ -41,11 +38,8 @@ impl<'a> Bits<'a> {
     /// Takes `n` bits, at most 32, that have been peeked at.
     #[inline(always)]
     pub(super) fn take(&mut self, n: u32) {
-        if n > self.loaded {
-            self.loaded = DRY;
-        }
         self.window <<= n;
-        self.loaded -= n;
+        self.loaded = self.loaded.wrapping_sub_unsigned(n);
     }
 
     /// Reads `n` bits, at most 31, as a number.
@@ -59,7 +53,7 @@ impl<'a> Bits<'a> {
     /// Whether more was asked for than there is.
     #[inline]
     pub(super) fn ran_dry(&self) -> bool {
-        self.loaded > u64::BITS
+        self.loaded < 0
     }
 
     /// Fills the window with at least 32 bits, if the file has them.

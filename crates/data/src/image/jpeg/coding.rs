@@ -56,7 +56,7 @@ impl<'a> Coding<'a> {
     }
 
     /// Reads block `at` of component `c`, which is the scan's component `index`.
-    #[inline]
+    #[inline(always)]
     pub(super) fn block(&mut self, bits: &mut Bits<'_>, index: usize, c: &mut Component, at: usize) {
         let Some(block) = c.blocks.get_mut(at) else { return };
         match self {
@@ -87,7 +87,7 @@ impl<'a> Coding<'a> {
 }
 
 /// Reads a block of a sequential scan (T.81, F.2.2). `level` is the first coefficient of the block before.
-#[inline]
+#[inline(always)]
 fn sequential(at: &mut Bits<'_>, dc: &Table, ac: &Table, level: &mut i32, block: &mut Block) {
     let mut bits = *at;
     let (_, difference) = dc.value(&mut bits);

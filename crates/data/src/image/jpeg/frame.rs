@@ -3,6 +3,7 @@
 use super::idct::{Block, transform};
 use super::smooth::Smoothing;
 use crate::image::{DecodeOptions, Reject, check_size, room_for};
+use crate::scratch::Buffer;
 
 /// A colour component of the frame.
 pub(super) struct Component {
@@ -18,12 +19,12 @@ pub(super) struct Component {
     /// Blocks in a row of blocks.
     pub(super) stride: usize,
     /// Coefficients: of all blocks if progressive, else of one row of coded units.
-    pub(super) blocks: Vec<Block>,
+    pub(super) blocks: Buffer<Block>,
     /// Progressive only: for each block, which coefficients are not zero, in zigzag order.
-    pub(super) coded: Vec<u64>,
+    pub(super) coded: Buffer<u64>,
     /// Rows of `8 * stride` samples, those beyond the picture included: all of them, or the last two rows of coded
     /// units, by turns.
-    samples: Vec<u8>,
+    samples: Buffer<u8>,
     /// Samples in a row, and rows, that the picture has.
     pub(super) width: usize,
     pub(super) height: usize,
@@ -43,9 +44,9 @@ impl Component {
     fn allocate(&mut self, progressive: bool, across: usize, down: usize) {
         self.stride = across * self.h;
         let blocks = self.stride * self.v;
-        self.blocks = vec![[0; 64]; if progressive { blocks * down } else { blocks }];
-        self.coded = vec![0; if progressive { blocks * down } else { 0 }];
-        self.samples = vec![0; blocks * 64 * down];
+        self.blocks = Buffer::zeros(if progressive { blocks * down } else { blocks });
+        self.coded = Buffer::zeros(if progressive { blocks * down } else { 0 });
+        self.samples = Buffer::zeros(blocks * 64 * down);
     }
 
     /// Computes the samples of `count` rows of blocks, which are the first in `blocks`, and clears those. `row` is
@@ -64,7 +65,7 @@ impl Component {
     /// Computes the samples after the last scan, block row by block row, as `smoothing` has their blocks.
     fn transform_smoothed(&mut self, smoothing: &Smoothing) {
         let Some(factors) = &self.factors else { return };
-        let mut blocks = vec![[0; 64]; self.stride];
+        let mut blocks = Buffer::any(self.stride);
         for (row, samples) in self.samples.chunks_exact_mut(64 * self.stride).enumerate() {
             smoothing.fill(&mut blocks, &self.blocks, row);
             transform(&blocks, factors, samples);
@@ -153,7 +154,7 @@ impl Frame {
                 Some(smoothing) => c.transform_smoothed(&smoothing),
                 None => c.transform(0, usize::MAX),
             }
-            (c.blocks, c.coded) = (Vec::new(), Vec::new());
+            (c.blocks, c.coded) = (Buffer::none(), Buffer::none());
         }
     }
 
@@ -190,9 +191,9 @@ fn component(part: &[u8]) -> Result<Component, Reject> {
         table,
         factors: None,
         stride: 0,
-        blocks: Vec::new(),
-        coded: Vec::new(),
-        samples: Vec::new(),
+        blocks: Buffer::none(),
+        coded: Buffer::none(),
+        samples: Buffer::none(),
         width: 0,
         height: 0,
         sent: [UNSENT; 64],

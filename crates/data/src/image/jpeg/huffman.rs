@@ -3,6 +3,7 @@
 //! Bits that are no code of a table stand for symbol 0, and take one bit more than the longest code: so libjpeg goes on.
 
 use super::bits::Bits;
+use crate::scratch::Buffer;
 
 /// Codes up to this length are found by one look-up.
 const FAST: u32 = 10;
@@ -18,8 +19,9 @@ pub(super) enum Class {
 
 /// One table: codes of 1 to 16 bits for symbols of 8 bits.
 pub(super) struct Table {
-    /// For the next [`FAST`] bits: `length << 8 | symbol`, or 0 if the code is longer.
-    fast: Box<[u16; 1 << FAST]>,
+    /// For the next [`FAST`] bits: `length << 16 | symbol << 8 | all`, or 0 if the code is longer. `length` is the code's, `all`
+    /// has the bits of the value besides.
+    fast: Buffer<[u32; 1 << FAST]>,
     /// For each length: the first code that is too large for it, aligned to 16 bits.
     limit: [u32; 17],
     /// For each length: what to add to a code to find its place in `symbols`.
@@ -35,12 +37,8 @@ impl Table {
         if class == Class::Dc && symbols.iter().any(|symbol| *symbol > 15) {
             return None;
         }
-        let mut table = Self {
-            fast: Box::new([0; 1 << FAST]),
-            limit: [0; 17],
-            shift: [0; 17],
-            symbols: symbols.to_vec(),
-        };
+        let mut table =
+            Self { fast: Buffer::zeros(1), limit: [0; 17], shift: [0; 17], symbols: symbols.to_vec() };
         let (mut code, mut index) = (0u32, 0usize);
         for length in 1..=16u32 {
             let count = u32::from(counts[length as usize - 1]);
@@ -53,7 +51,8 @@ impl Table {
                 if length <= FAST {
                     let first = (code << (FAST - length)) as usize;
                     let range = first..first + (1 << (FAST - length));
-                    table.fast[range].fill((length << 8) as u16 | u16::from(*symbol));
+                    let (symbol, size) = (u32::from(*symbol), u32::from(*symbol & 15));
+                    table.fast[0][range].fill(length << 16 | symbol << 8 | (length + size));
                 }
                 code += 1;
             }
@@ -68,13 +67,13 @@ impl Table {
     #[inline(always)]
     pub(super) fn value(&self, bits: &mut Bits<'_>) -> (u8, i32) {
         let next = bits.peek32();
-        let hit = u32::from(self.fast[(next >> (32 - FAST)) as usize]);
+        let hit = self.fast[0][(next >> (32 - FAST)) as usize];
         if hit != 0 {
             // At most 10 bits of code and 15 of value: they are in the window if the file has them.
-            let (length, size) = (hit >> 8, hit & 15);
-            bits.take(length + size);
-            let value = (u64::from(next << length) >> (32 - size)) as u32;
-            return (hit as u8, extended(value, size));
+            let (all, size) = (hit & 0x3f, hit >> 8 & 15);
+            bits.take(all);
+            let value = (next >> (32 - all)) & ((1 << size) - 1);
+            return ((hit >> 8) as u8, extended(value, size));
         }
         let (rest, symbol, value) = self.long_value(next >> 16, *bits);
         *bits = rest;
@@ -93,10 +92,10 @@ impl Table {
     #[inline]
     pub(super) fn symbol(&self, bits: &mut Bits<'_>) -> u8 {
         let next = bits.peek32();
-        let hit = self.fast[(next >> (32 - FAST)) as usize];
+        let hit = self.fast[0][(next >> (32 - FAST)) as usize];
         if hit != 0 {
-            bits.take(u32::from(hit >> 8));
-            return hit as u8;
+            bits.take(hit >> 16);
+            return (hit >> 8) as u8;
         }
         self.long_symbol(next >> 16, bits)
     }

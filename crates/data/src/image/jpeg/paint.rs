@@ -5,6 +5,7 @@ use pulp::{Arch, Simd, WithSimd};
 use super::colour::Colour;
 use super::frame::{Component, Frame};
 use super::upsample::Rows;
+use crate::scratch::take;
 
 /// A picture being made, from the top.
 pub(super) struct Painter {
@@ -20,7 +21,8 @@ pub(super) struct Painter {
 impl Painter {
     pub(super) fn new(frame: &Frame, colour: Colour) -> Self {
         let rows = frame.components.iter().map(|c| Rows::new(c, frame)).collect();
-        let pixels = vec![0; frame.width * frame.height * 3];
+        // Every one is written.
+        let pixels = take(frame.width * frame.height * 3);
         Self { colour, width: frame.width, rows, done: 0, pixels }
     }
 

@@ -1,5 +1,7 @@
 //! One scan of a JPEG file, read block by block. Of a sequential file the samples are computed on the way.
 
+use pulp::{Arch, Simd, WithSimd};
+
 use super::bits::Bits;
 use super::coding::Coding;
 use super::frame::{Component, Frame};
@@ -53,10 +55,9 @@ pub(super) fn read_scan(
     let detail = header.band.0 > 0 || header.high > 0;
     let mut scan = Scan { data, bits, header, coding, interval, single, detail, dry: false, broken: None };
     for y in 0..grid.down {
-        for x in 0..grid.across {
-            scan.unit_at(frame, &grid, x, y)
-                .map_err(|next| missing(next, scan.bits.position(), y * grid.rows, frame.height))?;
-        }
+        Arch::new()
+            .dispatch(Row { scan: &mut scan, frame, grid: &grid, y })
+            .map_err(|next| missing(next, scan.bits.position(), y * grid.rows, frame.height))?;
         if !frame.progressive {
             for part in &header.parts {
                 let component = &mut frame.components[part.component];
@@ -94,10 +95,32 @@ impl Grid {
     }
 }
 
+/// A row of the grid, to be read with the best instructions that the machine has.
+struct Row<'s, 'a> {
+    scan: &'s mut Scan<'a>,
+    frame: &'s mut Frame,
+    grid: &'s Grid,
+    y: usize,
+}
+
+impl WithSimd for Row<'_, '_> {
+    /// As of [`Scan::unit_at`].
+    type Output = Result<(), Option<u8>>;
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, _: S) -> Self::Output {
+        // A closure would not be compiled for these instructions.
+        for x in 0..self.grid.across {
+            self.scan.unit_at(self.frame, self.grid, x, self.y)?;
+        }
+        Ok(())
+    }
+}
+
 impl Scan<'_> {
     /// Reads the unit at column `x`, row `y` of the grid. The error is the marker where the rest of the scan should
     /// be, if there is one.
-    #[inline]
+    #[inline(always)]
     fn unit_at(&mut self, frame: &mut Frame, grid: &Grid, x: usize, y: usize) -> Result<(), Option<u8>> {
         let unit = y * grid.across + x;
         if unit > 0 && self.interval > 0 && unit.is_multiple_of(self.interval) {
@@ -113,7 +136,7 @@ impl Scan<'_> {
         Ok(())
     }
 
-    #[inline]
+    #[inline(always)]
     fn unit(&mut self, frame: &mut Frame, x: usize, y: usize) {
         for (index, part) in self.header.parts.iter().enumerate() {
             let component = &mut frame.components[part.component];

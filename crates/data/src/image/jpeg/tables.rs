@@ -29,8 +29,13 @@ enum Slot {
 const STANDARD_HUFFMAN: &[u8; 416] = include_bytes!("standard_huffman.bin");
 
 impl Tables {
-    /// Fills places without a Huffman table with the standard's own, as libjpeg does for sequential files.
+    /// Fills places without a Huffman table with the standard's own, as libjpeg does for sequential files. It
+    /// has the first two of either kind.
     pub(super) fn fill_up(&mut self) -> Result<(), Reject> {
+        let [dc, ac] = [&self.dc, &self.ac].map(|slots| &slots[..2]);
+        if dc.iter().chain(ac).all(|slot| !matches!(slot, Slot::Missing)) {
+            return Ok(());
+        }
         let mut standard = Self::default();
         standard.read_huffman(STANDARD_HUFFMAN)?;
         let places = self.dc.iter_mut().chain(&mut self.ac);

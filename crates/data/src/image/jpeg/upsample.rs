@@ -5,22 +5,23 @@
 //! the last *visible* sample is the next one too: what encoders put behind it never shows.
 
 use super::frame::{Component, Frame};
+use crate::scratch::Buffer;
 
 /// Makes rows of one component.
 pub(super) struct Rows {
     /// Pixels for a sample, across and down.
     ratio: (usize, usize),
     /// One row of samples, mixed with the next one; one more at either end.
-    mixed: Vec<u16>,
+    mixed: Buffer<u16>,
     /// One row of pixels.
-    row: Vec<u8>,
+    row: Buffer<u8>,
 }
 
 impl Rows {
     pub(super) fn new(component: &Component, frame: &Frame) -> Self {
         let ratio = (frame.h_max / component.h, frame.v_max / component.v);
         let width = component.width;
-        Self { ratio, mixed: vec![0; width + 2], row: vec![0; width * ratio.0] }
+        Self { ratio, mixed: Buffer::any(width + 2), row: Buffer::any(width * ratio.0) }
     }
 
     /// Row `y` of the picture: at least as many pixels as it is wide.

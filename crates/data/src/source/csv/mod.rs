@@ -17,6 +17,7 @@ use super::table::{Table, Wish};
 use super::{BadSample, Delimiter, Repeats, Sample, Source, SourceError, TextOptions};
 use crate::image::{NO_MEMORY, Reject};
 use crate::memory::room;
+use crate::stages::{Stage, timed};
 use crate::text::count;
 use index::{Entry, Index};
 
@@ -131,14 +132,15 @@ impl Source for Csv {
     }
 
     fn read(&self, row: usize, size: usize, pixels: &mut [u8]) -> Result<Sample, BadSample> {
-        let record = self.record(row)?;
+        let record = timed(Stage::Read, || self.record(row))?;
         let caption = self.caption_of(row, &record)?;
         let bad = |reject: Reject| {
             let cut = if DAMAGED.contains(&reject.reason) { self.cut(row) } else { "" };
             let detail = format!("{}{cut}", reject.detail);
             self.bad(row, reject.reason, detail).seen(&reject)
         };
-        let picture = Picture::Base64(record[self.columns.image].into()).loaded().map_err(bad)?;
+        let picture = Picture::Base64(record[self.columns.image].into());
+        let picture = timed(Stage::Read, || picture.loaded()).map_err(bad)?;
         // The text is longer than the picture.
         drop(record);
         picture.sample(caption, size, &self.options.decode, pixels).map_err(bad)

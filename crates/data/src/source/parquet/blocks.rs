@@ -14,6 +14,7 @@ use parquet::file::reader::{ChunkReader, Length};
 use super::header::{self, Header};
 use super::page;
 use crate::memory::room;
+use crate::scratch::take;
 use crate::source::positioned;
 
 /// More files than this are not held open: a process may have some thousand open at most.
@@ -47,7 +48,7 @@ impl Blocks {
             return Err(io::Error::new(io::ErrorKind::UnexpectedEof, text));
         }
         room(len as u64).map_err(|lack| io::Error::new(io::ErrorKind::OutOfMemory, lack))?;
-        let mut bytes = vec![0; len];
+        let mut bytes = take(len);
         self.with(|file| positioned::read_exact_at(file, &mut bytes, offset))?;
         Ok(bytes)
     }

@@ -32,6 +32,7 @@ use super::splits::SplitNames;
 use super::{BadSample, Repeats, Sample, Source, SourceError, WEB_ADDRESS, base64};
 use crate::image::{DecodeOptions, NO_MEMORY, Reject};
 use crate::memory::Lack;
+use crate::stages::{Stage, timed};
 use crate::text::count;
 use columns::Holds;
 use paths::Told;
@@ -242,7 +243,8 @@ impl Source for Parquet {
 
     fn read(&self, row: usize, size: usize, pixels: &mut [u8]) -> Result<Sample, BadSample> {
         let caption = self.caption(row)?;
-        let read = self.picture(row).and_then(|picture| picture.sample(caption, size, &self.decode, pixels));
+        let read = timed(Stage::Read, || self.picture(row))
+            .and_then(|picture| picture.sample(caption, size, &self.decode, pixels));
         read.map_err(|reject| {
             // The file names it, and holds nothing itself.
             let named = ["missing_file", "outside_folder"].contains(&reject.reason);

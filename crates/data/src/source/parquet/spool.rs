@@ -11,6 +11,7 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 
 use ring::digest;
 
+use crate::scratch::take;
 use crate::source::positioned;
 
 /// Less than this is not worth a word.
@@ -71,7 +72,7 @@ impl Spool {
 
     /// What was kept.
     pub(super) fn read(&self, offset: u64, len: usize) -> io::Result<Vec<u8>> {
-        let mut bytes = vec![0; len];
+        let mut bytes = take(len);
         match self.file.get() {
             Some(Some((file, _))) => positioned::read_exact_at(file, &mut bytes, offset).map(|()| bytes),
             _ => Err(io::ErrorKind::NotFound.into()),

@@ -15,6 +15,7 @@ use ocelli_ir::rng::{Stream, hash_name, mix};
 use super::fingerprint::Fingerprint;
 use super::{BadSample, Sample, Source};
 use crate::image::Warnings;
+use crate::stages::{Stage, timed};
 use crate::text::count;
 pub use baseline::{Baseline, chance, commonest};
 pub use scene::{Colour, Object, Place, Scene, Shape, Size};
@@ -91,7 +92,7 @@ impl Source for Shapes {
     fn read(&self, row: usize, size: usize, pixels: &mut [u8]) -> Result<Sample, BadSample> {
         let original = (size as u32, size as u32);
         let scene = self.scene(row);
-        draw::draw(&scene, &mut self.stream("picture", row), size, pixels);
+        timed(Stage::Decode, || draw::draw(&scene, &mut self.stream("picture", row), size, pixels));
         Ok(Sample { caption: scene.caption(), original, warnings: Warnings::default() })
     }
 
