@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
 
 use super::layout::{ENTRY, Header, PAGE, picture_bytes};
@@ -19,6 +19,9 @@ use crate::source::{BadSample, Sample, Source, read_exact_at, write_all_at};
 /// Reasons that may not hold the next time.
 const PASSING: [&str; 4] = [NO_MEMORY, "read_error", "missing_file", "not_a_file"];
 
+/// Bytes after which the disk is asked to take what was written, so that there is little left to wait for at the end.
+const AT_ONCE: u64 = 32 << 20;
+
 /// A file in the making.
 #[derive(Debug)]
 pub(super) struct Making {
@@ -30,6 +33,8 @@ pub(super) struct Making {
     /// Rows that cannot be used, and why.
     bad: Mutex<HashMap<usize, BadSample>>,
     settled: AtomicUsize,
+    /// Bytes of pictures written so far.
+    written: AtomicU64,
     /// Pictures before this one were settled, or are being read ahead.
     next: AtomicUsize,
     /// Nothing is written any more.
@@ -88,6 +93,7 @@ impl Making {
             pictures: (0..pictures).map(|_| OnceLock::new()).collect(),
             bad: Mutex::default(),
             settled: AtomicUsize::new(0),
+            written: AtomicU64::new(0),
             next: AtomicUsize::new(0),
             given_up: AtomicBool::new(false),
             whole: Mutex::new(false),
@@ -165,6 +171,7 @@ impl Making {
                     self.give_up();
                     return Err(e);
                 }
+                self.pass_on(pixels.len() as u64);
                 let Sample { original, warnings, .. } = *sample;
                 Ok(self.enter(picture, Entry::Kept { check: crc32fast::hash(pixels), original, warnings }))
             }
@@ -176,6 +183,16 @@ impl Making {
                 // Another row of the picture may have a caption.
                 Ok(!caption_is_bad && self.enter(picture, Entry::Not))
             }
+        }
+    }
+
+    /// Asks the disk to take what was written, now and then, by a thread of its own: the last one that asks learns of errors.
+    fn pass_on(&self, bytes: u64) {
+        let before = self.written.fetch_add(bytes, Ordering::Relaxed);
+        if before / AT_ONCE != (before + bytes) / AT_ONCE
+            && let Ok(file) = self.temporary.file.try_clone()
+        {
+            let _ = std::thread::Builder::new().spawn(move || file.sync_data());
         }
     }
 

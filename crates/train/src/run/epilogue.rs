@@ -35,11 +35,11 @@ impl Run<'_> {
         if ended == Ended::Done && self.validated.is_none_or(|(step, _)| step != self.step) {
             self.validate()?;
         }
-        self.written()?;
         if !self.interrupted() {
             self.samples()?;
         }
         self.complete_caches();
+        self.written()?;
         self.doubt();
         let summary = self.summary(ended);
         self.conclude(&summary)?;

@@ -40,8 +40,6 @@ impl Run<'_> {
             self.reporter.event(&Event::Warning(&line));
         }
         self.validated = Some((self.step, loss));
-        // So that lines come in the order in which things were begun.
-        self.written()?;
         self.log(&[validation_line(self.epoch, self.step, loss)])?;
         let (epoch, step, epoch_ended) = (self.epoch, self.step, self.epoch_ended());
         self.reporter.event(&Event::Validation { epoch, step, loss, epoch_ended });
