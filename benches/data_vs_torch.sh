@@ -35,6 +35,8 @@ def median(who, epoch):
 for epoch, name in enumerate(("first", "second")):
     ours, theirs = median("here", epoch), median("torch", epoch)
     print(f"{name} epoch, median of {len(rows)} rounds: {ours:.0f} images/s against {theirs:.0f}, ratio {ours / theirs:.2f}")
+cached = statistics.median(r["here"]["epochs"][3]["images_per_s"] for r in rows)
+print(f"from a cache: {cached:.0f} images/s, {cached / median('torch', 1):.0f} times PyTorch's second epoch")
 for stage in rows[0]["here"]["epochs"][0]["stages"]:
     each = statistics.median(r["here"]["epochs"][0]["stages"][stage]["images_per_s_a_thread"] for r in rows)
     print(f"  {stage}: {each:.0f} images/s a thread in the first epoch")

@@ -393,7 +393,7 @@ pub struct BenchData {
     pub source: Vec<String>,
     #[command(flatten)]
     pub named: Named,
-    /// Epochs; what the first one learns of the source's files the others know
+    /// Epochs, and then as many from a cache of decoded pictures; what the first one learns of the source's files the others know
     #[arg(long, value_name = "N", default_value_t = 2, value_parser = whole::<1, 1000>, allow_negative_numbers = true)]
     pub epochs: u64,
     /// One JSON object

@@ -150,6 +150,17 @@ impl Dataset {
         &*self.source
     }
 
+    /// The same rows from another source of them, such as a cache of this one.
+    ///
+    /// # Errors
+    /// As `from` gives it.
+    pub fn from_other<E>(
+        &self,
+        from: impl FnOnce(Arc<dyn Source>) -> Result<Arc<dyn Source>, E>,
+    ) -> Result<Self, E> {
+        Ok(Self { source: from(self.source.clone())?, ..self.clone() })
+    }
+
     /// How captions become ids.
     pub fn tokenizer(&self) -> &dyn Tokenizer {
         &*self.tokenizer

@@ -27,6 +27,7 @@ use thiserror::Error;
 
 use crate::image::DecodeOptions;
 use crate::source::{BadSample, Groups, Repeats, Sample, Source};
+use crate::stages::{Stage, timed};
 use crate::text::count;
 use making::Making;
 pub use place::{FOLDER_BYTES, Place, folder};
@@ -303,7 +304,7 @@ impl Cached {
     }
 
     fn read_ready(&self, ready: &Ready, row: usize, pixels: &mut [u8]) -> Option<Result<Sample, BadSample>> {
-        match ready.read(row, pixels) {
+        match timed(Stage::Read, || ready.read(row, pixels)) {
             Ok(found) => found,
             Err(found) => {
                 let path = ready.path().display();
@@ -317,7 +318,7 @@ impl Cached {
 
     fn read_making(&self, making: &Making, row: usize, pixels: &mut [u8]) -> Result<Sample, BadSample> {
         let picture = picture_of(&*self.source, row);
-        if let Some((original, warnings)) = making.picture(picture, pixels) {
+        if let Some((original, warnings)) = timed(Stage::Read, || making.picture(picture, pixels)) {
             return Ok(Sample { caption: self.source.caption(row)?, original, warnings });
         }
         if let Some(bad) = making.bad(row) {

@@ -49,8 +49,9 @@ fn as_text(p: &Pace) -> String {
     for (i, e) in p.epochs.iter().enumerate() {
         let seconds = e.time.as_secs_f64();
         lines.push(format!(
-            "epoch {}: {} in {seconds:.2} s, {:.0} images/s ({:.0} a core)",
+            "epoch {}{}: {} in {seconds:.2} s, {:.0} images/s ({:.0} a core)",
             i + 1,
+            if e.cached { " (from a cache)" } else { "" },
             count(e.images, "image"),
             rate(e.images, seconds),
             rate(e.images, seconds) / cores().min(p.workers.max(1)) as f64,
@@ -82,7 +83,7 @@ fn as_json(source: &str, p: &Pace) -> Value {
     let epoch = |e: &Epoch| {
         let seconds = e.time.as_secs_f64();
         json!({
-            "images": e.images, "skipped": e.skipped, "seconds": seconds, "images_per_s": rate(e.images, seconds),
+            "cached": e.cached, "images": e.images, "skipped": e.skipped, "seconds": seconds, "images_per_s": rate(e.images, seconds),
             "stages": stages(e),
         })
     };
