@@ -3,7 +3,7 @@
 
 use ocelli_cpu::CpuExecutor;
 use ocelli_ir::dropout::Dropout;
-use ocelli_ir::executor::{Executor, Program};
+use ocelli_ir::executor::{Executor, Input, Program};
 use ocelli_ir::op::{Fill, Gen, Sample};
 use ocelli_ir::ops::*;
 use ocelli_ir::plan::{Launch, Operand, Place, Plan};
@@ -64,7 +64,7 @@ fn bench(filter: &str, executor: &CpuExecutor, what: &str, op: impl Into<Op>, in
         return;
     }
     let data: Vec<Vec<u8>> = sample.draw::<f32>(&mut Gen::new(1)).iter().map(bytes).collect();
-    let data: Vec<&[u8]> = data.iter().map(Vec::as_slice).collect();
+    let data: Vec<Input<'_>> = data.iter().map(Input::from).collect();
     let types: Vec<TensorType> = sample.inputs.iter().map(|(ty, _)| ty.clone()).collect();
     let plan = plan(sample.op, &types);
     let (flops, moved) = plan.cost();

@@ -9,7 +9,7 @@ use crate::mem::{self, Bases, Loc, Room};
 use crate::state::{CpuState, out_of_memory};
 use crate::target::NAME;
 use ocelli_ir::StateSpec;
-use ocelli_ir::executor::{ExecError, LaunchTime, Need, Program, State};
+use ocelli_ir::executor::{ExecError, Input, LaunchTime, Need, Program, State};
 use ocelli_ir::plan::Plan;
 use pulp::Arch;
 use rayon::ThreadPool;
@@ -65,7 +65,7 @@ impl CpuProgram {
     fn execute(
         &mut self,
         state: &mut dyn State,
-        inputs: &[&[u8]],
+        inputs: &[Input<'_>],
         mut times: Option<&mut Vec<Duration>>,
     ) -> Result<(), ExecError> {
         self.plan.check_inputs(inputs)?;
@@ -128,8 +128,9 @@ impl CpuProgram {
     }
 
     /// Copies inputs that are not aligned for their element type.
-    fn stage(&mut self, inputs: &[&[u8]]) -> Result<(), ExecError> {
-        for (((name, ty), bytes), staged) in self.plan.inputs.iter().zip(inputs).zip(&mut self.staged) {
+    fn stage(&mut self, inputs: &[Input<'_>]) -> Result<(), ExecError> {
+        for (((name, ty), input), staged) in self.plan.inputs.iter().zip(inputs).zip(&mut self.staged) {
+            let bytes = input.bytes();
             if (bytes.as_ptr() as usize).is_multiple_of(ty.dtype.size()) {
                 *staged = None;
                 continue;
@@ -152,11 +153,15 @@ impl Program for CpuProgram {
         &self.plan
     }
 
-    fn run(&mut self, state: &mut dyn State, inputs: &[&[u8]]) -> Result<(), ExecError> {
+    fn run(&mut self, state: &mut dyn State, inputs: &[Input<'_>]) -> Result<(), ExecError> {
         self.execute(state, inputs, None)
     }
 
-    fn run_timed(&mut self, state: &mut dyn State, inputs: &[&[u8]]) -> Result<Vec<LaunchTime>, ExecError> {
+    fn run_timed(
+        &mut self,
+        state: &mut dyn State,
+        inputs: &[Input<'_>],
+    ) -> Result<Vec<LaunchTime>, ExecError> {
         let mut times = Vec::with_capacity(self.launches.len());
         self.execute(state, inputs, Some(&mut times))?;
         let time = |(first, t): (usize, &Duration)| LaunchTime { first, count: 1, seconds: t.as_secs_f64() };
@@ -267,7 +272,7 @@ mod tests {
             program.launches.iter_mut().for_each(|l| l.fallback = fallback);
             let mut state = executor.new_state(&plan().state, 0).unwrap();
             let x: Vec<u8> = [1.5f32, -2.0, 0.1].iter().flat_map(|x| x.to_le_bytes()).collect();
-            program.run(&mut *state, &[&x]).unwrap();
+            program.run(&mut *state, &[(&x).into()]).unwrap();
             [program.output(0).unwrap(), program.output(1).unwrap()]
         };
         assert_eq!(run(true), run(false));

@@ -93,7 +93,7 @@ fn train(threads: usize, x: &[u8]) -> (Vec<f64>, Vec<u8>) {
     let mut program = executor.load_program(plan.clone()).unwrap();
     let mut state = executor.new_state(&plan.state, 5).unwrap();
     let losses = (1..=8u32).map(|i| {
-        program.run(&mut *state, &[x]).unwrap();
+        program.run(&mut *state, &[x.into()]).unwrap();
         assert_eq!(program.output(1).unwrap(), i.to_le_bytes());
         floats(&program.output(0).unwrap())[0]
     });
@@ -126,7 +126,7 @@ fn a_profile_has_a_time_for_each_launch() {
     let plan = plan();
     let mut program = executor.load_program(plan.clone()).unwrap();
     let mut state = executor.new_state(&plan.state, 5).unwrap();
-    let times = program.run_timed(&mut *state, &[&input()]).unwrap();
+    let times = program.run_timed(&mut *state, &[(&input()).into()]).unwrap();
     assert_eq!(times.len(), plan.launches.len());
     assert!(times[1].seconds > 0.0 && times[1].first == 1);
 }

@@ -150,16 +150,16 @@ fn hosts_that_do_not_fit() {
         assert!(error.contains(part), "'{error}' does not say '{part}'");
     };
     says(program.run(&mut *state, &[]), "takes 1 inputs, got 0");
-    says(program.run(&mut *state, &[&[0; 60]]), "64 bytes, got 60");
+    says(program.run(&mut *state, &[(&[0; 60]).into()]), "64 bytes, got 60");
     says(program.output(0).map(drop), "has not run");
     let mut other = executor.new_state(&Arc::new(StateSpec::default()), 0).unwrap();
-    says(program.run(&mut *other, &[&[0; 64]]), "no slot 'w'");
+    says(program.run(&mut *other, &[(&[0; 64]).into()]), "no slot 'w'");
     says(state.write(SlotId(0), &[0; 3]), "holds 64 bytes, got 3");
     says(state.read(SlotId(7)).map(drop), "no slot 7");
-    program.run(&mut *state, &[&[0; 64]]).unwrap();
+    program.run(&mut *state, &[(&[0; 64]).into()]).unwrap();
     says(program.output(3).map(drop), "no output 3");
     let mut second = executor.load_program(good).unwrap();
     assert!(program.output(0).is_ok());
-    second.run(&mut *state, &[&[0; 64]]).unwrap();
+    second.run(&mut *state, &[(&[0; 64]).into()]).unwrap();
     says(program.output(0).map(drop), "has not run since another");
 }

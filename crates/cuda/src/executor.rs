@@ -4,7 +4,7 @@ pub mod tune;
 
 use crate::blas::{self, Blas, WORKSPACE};
 use crate::cache::{self, KernelCache};
-use crate::driver::{DeviceBuffer, Driven, Function, Module, Stream, synchronous};
+use crate::driver::{DeviceBuffer, Driven, Function, Module, PinnedBuffer, Stream, synchronous};
 use crate::feed::Feed;
 use crate::gpu::{self, GpuInfo};
 use crate::libraries::LibFault;
@@ -16,7 +16,7 @@ use crate::program::CudaProgram;
 use crate::state::{CudaState, failed};
 use crate::target::{CudaTarget, NAME};
 use ocelli_ir::StateSpec;
-use ocelli_ir::executor::{ExecError, Executor, Program, State, Target};
+use ocelli_ir::executor::{ExecError, Executor, HostBytes, Program, State, Target};
 use ocelli_ir::memory::{Footprint, Room};
 use ocelli_ir::plan::Plan;
 use std::collections::HashMap;
@@ -323,6 +323,13 @@ impl Executor for CudaExecutor {
 
     fn crossed(&self) -> Option<u64> {
         Some(lock(&self.shared.feed).crossed())
+    }
+
+    fn host_memory(&self, bytes: usize) -> Option<HostBytes> {
+        let pinned = self.shared.options.pinned_memory;
+        // Systems limit page-locked memory; a batch in other memory is only slower.
+        let locked = pinned.then(|| PinnedBuffer::new(self.shared.stream.context(), bytes).ok()).flatten();
+        locked.map(HostBytes::new).or_else(|| HostBytes::plain(bytes))
     }
 
     fn tuning(&self) -> Option<String> {

@@ -4,11 +4,14 @@
 //! Every program reads its inputs at fixed addresses, which a recorded graph needs. What stands in front of it in its queue is
 //! one kernel, which brings them there and widens indices (`narrow.rs`), some microseconds long.
 //!
-//! Order: a host buffer is filled again once it was copied; a place is written again once it was read; a program starts
-//! once its inputs have arrived. The host may be [`STAGES`] batches ahead, and waits for nothing else.
+//! Page-locked memory of inputs is copied as it is, without a copy by the host: a handle of it is kept until it was.
+//!
+//! Order: a host buffer is filled again, and a handle let go, once it was copied; a place is written again once it was read; a
+//! program starts once its inputs have arrived. The host may be [`STAGES`] batches ahead, and waits for nothing else.
 
 use crate::driver::{Context, DeviceBuffer, Driven, Event, Function, HostBuffer, Stream};
-use crate::narrow::{self, Input, Part};
+use crate::narrow::{self, Goal, Part};
+use ocelli_ir::executor::{HostBytes, Input};
 use std::sync::Arc;
 
 /// Batches that the host may be ahead.
@@ -19,6 +22,16 @@ pub const PLACES: usize = 2;
 const THREADS: u32 = 256;
 const BLOCKS: usize = 256;
 
+/// What is read on the host's side.
+#[derive(Debug)]
+struct Stage {
+    host: HostBuffer,
+    /// Memory of inputs that is copied from where it is.
+    held: Vec<HostBytes>,
+    /// The mark behind the copies of both.
+    copied: Event,
+}
+
 /// The way of all programs of an executor.
 #[derive(Debug)]
 pub struct Feed {
@@ -26,8 +39,7 @@ pub struct Feed {
     pinned: bool,
     /// The queue of copies, with `prefetch`.
     copies: Option<Stream>,
-    /// Host memory, and the mark behind the copy that read it last.
-    stages: Vec<(HostBuffer, Event)>,
+    stages: Vec<Stage>,
     /// Device memory, and the mark behind the copy that read it last.
     places: Vec<(DeviceBuffer, Event)>,
     bytes: usize,
@@ -71,8 +83,8 @@ impl Feed {
         self.places.clear();
         self.bytes = 0;
         for _ in 0..STAGES {
-            self.stages
-                .push((HostBuffer::new(&self.context, bytes, self.pinned)?, Event::new(&self.context)?));
+            let host = HostBuffer::new(&self.context, bytes, self.pinned)?;
+            self.stages.push(Stage { host, held: vec![], copied: Event::new(&self.context)? });
         }
         for _ in 0..PLACES {
             self.places.push((DeviceBuffer::new(&self.context, bytes)?, Event::new(&self.context)?));
@@ -95,20 +107,47 @@ impl Feed {
         compute: &Stream,
         unpack: &Function,
         to: &DeviceBuffer,
-        inputs: &[Input],
-        given: &[&[u8]],
+        goals: &[Goal],
+        given: &[Input<'_>],
     ) -> Driven<()> {
-        if self.bytes == 0 || inputs.is_empty() {
+        if self.bytes == 0 || goals.is_empty() {
             return Ok(());
         }
-        let (host, copied) = &mut self.stages[self.fed % STAGES];
+        let queued = self.queue(compute, unpack, to, goals, given);
+        if queued.is_err() {
+            // There may be a copy without a mark behind it.
+            self.settle(compute)?;
+        }
+        queued
+    }
+
+    fn queue(
+        &mut self,
+        compute: &Stream,
+        unpack: &Function,
+        to: &DeviceBuffer,
+        goals: &[Goal],
+        given: &[Input<'_>],
+    ) -> Driven<()> {
         // Waits only if the host is STAGES batches ahead of the device.
-        copied.synchronize()?;
-        let bytes = narrow::pack(host.bytes_mut(), inputs, given, &mut self.parts);
+        self.stages[self.fed % STAGES].copied.synchronize()?;
+        for stage in self.stages.iter_mut().filter(|s| !s.held.is_empty()) {
+            if stage.copied.passed()? {
+                stage.held.clear();
+            }
+        }
+        let Stage { host, held, copied } = &mut self.stages[self.fed % STAGES];
+        let packed = narrow::pack(host.bytes_mut(), goals, given, &mut self.parts);
         let (place, free) = &mut self.places[self.fed % PLACES];
         let bus = self.copies.as_ref().unwrap_or(compute);
         bus.wait(free)?;
-        place.write_from(bus, host, bytes)?;
+        place.write_from(bus, host, packed.written)?;
+        for (at, memory) in narrow::shared(&packed, given) {
+            held.push(memory.clone());
+            // SAFETY: the handle is kept until the queue has passed `copied`, or is empty. Memory with two handles is not written,
+            // and it goes with the last one.
+            unsafe { place.queue_write(bus, at, memory) }?;
+        }
         copied.record(bus)?;
         compute.wait(copied)?;
         for (words, most) in narrow::launches(&self.parts, place.address(), to.address()) {
@@ -119,7 +158,7 @@ impl Feed {
             unsafe { unpack.launch(compute, grid, THREADS, 0, &words, false) }?;
         }
         free.record(compute)?;
-        self.crossed += bytes as u64;
+        self.crossed += packed.bytes as u64;
         self.fed += 1;
         Ok(())
     }
@@ -135,8 +174,8 @@ impl Drop for Feed {
     fn drop(&mut self) {
         // Copies may still read what goes now. A device that failed does not read any more.
         let _ = self.copies.as_ref().map_or(Ok(()), Stream::synchronize);
-        for (_, copied) in &self.stages {
-            let _ = copied.synchronize();
+        for stage in &self.stages {
+            let _ = stage.copied.synchronize();
         }
     }
 }

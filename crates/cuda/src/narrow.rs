@@ -1,7 +1,9 @@
 //! Inputs as they cross the bus: indices in one byte or two where the largest of a batch fits, and on the device in four again.
 //! So the widths are a batch's own; the plan knows nothing of them, and the program reads what the host gave.
 
+use crate::driver::PinnedBuffer;
 use ocelli_ir::DType;
+use ocelli_ir::executor::{HostBytes, Input};
 
 /// The kernel that brings inputs to where programs read them.
 pub const SOURCE: &str = include_str!("kernels/unpack.cu");
@@ -10,9 +12,9 @@ pub const ENTRY: &str = "unpack";
 /// Inputs that it takes at once.
 pub const PARTS: usize = 6;
 
-/// Where an input starts, and the type of its elements.
+/// Where an input goes, and the type of its elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Input {
+pub struct Goal {
     /// Bytes from the start of the program's memory, a multiple of [`PIECE`].
     pub start: usize,
     /// Indices may be narrowed.
@@ -35,17 +37,36 @@ pub struct Part {
 /// Bytes that are copied at once. What is behind the last of an input's bytes up to a multiple of it is nobody's, in its memory.
 pub const PIECE: usize = 16;
 
-/// Writes inputs to `host` one behind the other, each as narrow as it can be, and lists them in `parts`; bytes in all. They take no
-/// more than the inputs with each rounded up to a multiple of [`PIECE`].
+/// The memory of an input, if the device can copy it by itself.
+fn apart(given: Input<'_>) -> Option<&HostBytes> {
+    match given {
+        Input::Shared(memory) if memory.is::<PinnedBuffer>() => Some(memory),
+        _ => None,
+    }
+}
+
+/// What crosses the bus for a batch.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Packed {
+    /// Bytes that were written to the host memory.
+    pub written: usize,
+    /// Bytes in all.
+    pub bytes: usize,
+}
+
+/// Writes inputs to `host` one behind the other, each as narrow as it can be, and lists them in `parts`. Those that the device
+/// copies by itself are listed last, behind all that is written. All take no more than the inputs with each rounded up to a
+/// multiple of [`PIECE`].
 ///
 /// # Panics
 /// If they do not fit.
-pub fn pack(host: &mut [u8], inputs: &[Input], given: &[&[u8]], parts: &mut Vec<Part>) -> usize {
+pub fn pack(host: &mut [u8], goals: &[Goal], given: &[Input<'_>], parts: &mut Vec<Part>) -> Packed {
     parts.clear();
     let mut at = 0;
-    for (input, bytes) in inputs.iter().zip(given) {
+    for (goal, given) in goals.iter().zip(given).filter(|(_, given)| apart(**given).is_none()) {
+        let bytes = given.bytes();
         let words = || bytes.chunks_exact(4).map(|w| u32::from_le_bytes([w[0], w[1], w[2], w[3]]));
-        let largest = if input.dtype == DType::U32 { words().fold(0, u32::max) } else { u32::MAX };
+        let largest = if goal.dtype == DType::U32 { words().fold(0, u32::max) } else { u32::MAX };
         let (width, size) = match largest {
             0..=0xff => (1, bytes.len() / 4),
             0x100..=0xffff => (2, bytes.len() / 2),
@@ -60,10 +81,25 @@ pub fn pack(host: &mut [u8], inputs: &[Input], given: &[&[u8]], parts: &mut Vec<
                 .for_each(|(to, x)| to.copy_from_slice(&(x as u16).to_le_bytes())),
             _ => to.copy_from_slice(bytes),
         }
-        parts.push(Part { from: at, to: input.start, count: size.div_ceil(width), width });
+        parts.push(Part { from: at, to: goal.start, count: size.div_ceil(width), width });
         at += size.next_multiple_of(PIECE);
     }
-    at
+    let written = at;
+    for (goal, memory) in goals.iter().zip(given).filter_map(|(goal, given)| Some((goal, apart(*given)?))) {
+        parts.push(Part { from: at, to: goal.start, count: memory.len().div_ceil(PIECE), width: PIECE });
+        at += memory.len().next_multiple_of(PIECE);
+    }
+    Packed { written, bytes: at }
+}
+
+/// What the device copies by itself, in the order of [`pack`], and where each starts in what crosses the bus.
+pub fn shared<'a>(packed: &Packed, given: &'a [Input<'a>]) -> impl Iterator<Item = (usize, &'a HostBytes)> {
+    let mut at = packed.written;
+    given.iter().filter_map(|given| apart(*given)).map(move |memory| {
+        let from = at;
+        at += memory.len().next_multiple_of(PIECE);
+        (from, memory)
+    })
 }
 
 /// The arguments of launches that take `parts` from the address `from` to the address `to`, and the largest number of elements of each.
@@ -109,24 +145,28 @@ mod tests {
             (DType::U32, u32s(&[5])),
         ];
         let mut end = 0;
-        let mut inputs = Vec::new();
+        let mut goals = Vec::new();
         for (dtype, bytes) in &given {
-            inputs.push(Input { start: end, dtype: *dtype });
+            goals.push(Goal { start: end, dtype: *dtype });
             end = (end + bytes.len()).next_multiple_of(256);
         }
-        let bytes: Vec<&[u8]> = given.iter().map(|(_, bytes)| &bytes[..]).collect();
+        let shared = HostBytes::from(given[0].1.clone());
+        let mut bytes: Vec<Input<'_>> = given.iter().map(|(_, bytes)| bytes.into()).collect();
+        // Shared, but not page-locked: the device cannot copy it by itself.
+        bytes[0] = Input::Shared(&shared);
         let (mut host, mut parts) = (vec![0xaa; end], Vec::new());
         // The second time over what the first one left.
         for _ in 0..2 {
-            let crossed = pack(&mut host, &inputs, &bytes, &mut parts);
-            assert_eq!(crossed, 48 + 16 + 16 + 16 + 16 + 16);
+            let packed = pack(&mut host, &goals, &bytes, &mut parts);
+            assert_eq!(packed, Packed { written: 128, bytes: 128 });
+            assert_eq!(super::shared(&packed, &bytes).count(), 0);
             let widths: Vec<usize> = parts.iter().map(|p| p.width).collect();
             assert_eq!(widths, [16, 1, 2, 16, 16, 1, 1]);
             assert!(parts.iter().all(|p| p.from % PIECE == 0 && p.to % PIECE == 0));
             let mut memory = vec![0x55; end];
             unpacked(&host, &parts, &mut memory);
-            for (input, bytes) in inputs.iter().zip(&bytes) {
-                assert_eq!(&memory[input.start..][..bytes.len()], *bytes);
+            for (goal, given) in goals.iter().zip(&bytes) {
+                assert_eq!(&memory[goal.start..][..given.bytes().len()], given.bytes());
             }
         }
         let all: Vec<_> = launches(&parts, 1000, 2000).collect();

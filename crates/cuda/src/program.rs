@@ -6,13 +6,13 @@ use crate::addresses::Addresses;
 use crate::blas::WORKSPACE;
 use crate::driver::{self, DeviceBuffer, Driven, DriverFault, Event, Function, Graph, Stream};
 use crate::executor::{CudaOptions, Shared, lock};
-use crate::narrow::{self, Input};
+use crate::narrow::{self, Goal};
 use crate::overlap;
 use crate::plan::{self, Own, Step};
 use crate::ready::{Ready, prepare};
 use crate::state::{CudaState, failed};
 use crate::target::{NAME, footprint};
-use ocelli_ir::executor::{ExecError, LaunchTime, Program, State};
+use ocelli_ir::executor::{ExecError, Input, LaunchTime, Program, State};
 use ocelli_ir::plan::{Place, Plan};
 use ocelli_ir::{StateSpec, View};
 use std::collections::{HashMap, HashSet};
@@ -44,8 +44,8 @@ pub struct CudaProgram {
     steps: Vec<Step>,
     ready: Vec<Vec<Ready>>,
     own: Own,
-    /// Its inputs, and the kernel that brings them.
-    inputs: Vec<Input>,
+    /// Where its inputs go, and the kernel that brings them.
+    goals: Vec<Goal>,
     unpack: Function,
     memory: DeviceBuffer,
     /// Lists of addresses, one behind the other, and where each step's starts.
@@ -66,7 +66,7 @@ impl CudaProgram {
         let (steps, own) = plan::steps(&plan, shared.machine)?;
         let ready = prepare(&plan, &steps, shared)?;
         let typed = own.inputs.iter().zip(&plan.inputs);
-        let inputs = typed.map(|(&start, (_, ty))| Input { start, dtype: ty.dtype }).collect();
+        let goals = typed.map(|(&start, (_, ty))| Goal { start, dtype: ty.dtype }).collect();
         let unpack = (shared.function(narrow::SOURCE, narrow::ENTRY, 0))
             .map_err(|e| failed("the kernel of inputs", 0, &e))?;
         let context = shared.stream.context();
@@ -91,7 +91,7 @@ impl CudaProgram {
             steps,
             ready,
             own,
-            inputs,
+            goals,
             unpack,
             memory,
             tables,
@@ -239,7 +239,7 @@ impl CudaProgram {
     }
 
     /// All that comes before the first launch.
-    fn prepare_run(&mut self, state: &mut dyn State, inputs: &[&[u8]]) -> Result<(), ExecError> {
+    fn prepare_run(&mut self, state: &mut dyn State, inputs: &[Input<'_>]) -> Result<(), ExecError> {
         self.plan.check_inputs(inputs)?;
         let spec = state.spec().clone();
         self.check_state(&spec)?;
@@ -247,7 +247,7 @@ impl CudaProgram {
         self.bind(state)?;
         driver::queued(&self.name);
         lock(&self.shared.feed)
-            .hand(&self.shared.stream, &self.unpack, &self.memory, &self.inputs, inputs)
+            .hand(&self.shared.stream, &self.unpack, &self.memory, &self.goals, inputs)
             .map_err(|e| failed(&format!("inputs of program '{}'", self.plan.name), self.own.input_bytes, &e))
     }
 }
@@ -276,7 +276,7 @@ impl Program for CudaProgram {
         &self.plan
     }
 
-    fn run(&mut self, state: &mut dyn State, inputs: &[&[u8]]) -> Result<(), ExecError> {
+    fn run(&mut self, state: &mut dyn State, inputs: &[Input<'_>]) -> Result<(), ExecError> {
         self.prepare_run(state, inputs)?;
         match &self.binding {
             // SAFETY: the memory that was bound is alive: the state is borrowed, the rest is this program's or shared.
@@ -290,7 +290,11 @@ impl Program for CudaProgram {
         Ok(())
     }
 
-    fn run_timed(&mut self, state: &mut dyn State, inputs: &[&[u8]]) -> Result<Vec<LaunchTime>, ExecError> {
+    fn run_timed(
+        &mut self,
+        state: &mut dyn State,
+        inputs: &[Input<'_>],
+    ) -> Result<Vec<LaunchTime>, ExecError> {
         self.prepare_run(state, inputs)?;
         let stream = &self.shared.stream;
         let fault = |e: DriverFault| failed("timing launches", 0, &e);

@@ -49,7 +49,7 @@ fn masked() {
     assert_eq!((b.tokens_weight, b.real_rows, b.flaws), (10.0, 3, vec![CUT]));
     assert_eq!(b.sample_index, [0, 1, 2, 3]);
     let images = [pixels(0), pixels(1), pixels(2), vec![0; SIZE * SIZE * 3]].concat();
-    assert_eq!(b.images, images);
+    assert_eq!(*b.images, images[..]);
 }
 
 #[test]

@@ -8,6 +8,7 @@ use std::fmt::Debug;
 use std::sync::Arc;
 use thiserror::Error;
 
+pub use crate::input::{HostBytes, HostMemory, Input};
 pub use crate::reading::Reading;
 
 /// What an executor tells the passes about itself. Passes ask this, never a device by name.
@@ -139,14 +140,14 @@ impl Plan {
     ///
     /// # Errors
     /// The first that is not.
-    pub fn check_inputs(&self, inputs: &[&[u8]]) -> Result<(), ExecError> {
+    pub fn check_inputs(&self, inputs: &[Input<'_>]) -> Result<(), ExecError> {
         let (want, found) = (self.inputs.len(), inputs.len());
         if want != found {
             return Err(ExecError::misuse(&self.name, format!("takes {want} inputs, got {found}")));
         }
-        for ((name, ty), bytes) in self.inputs.iter().zip(inputs) {
-            if bytes.len() != ty.bytes() {
-                let (want, found) = (ty.bytes(), bytes.len());
+        for ((name, ty), input) in self.inputs.iter().zip(inputs) {
+            let (want, found) = (ty.bytes(), input.bytes().len());
+            if found != want {
                 let message = format!("input '{name}' is {ty}, {want} bytes, got {found}");
                 return Err(ExecError::misuse(&self.name, message));
             }
@@ -211,17 +212,21 @@ pub trait Program: Send + Debug {
     /// The plan it runs.
     fn plan(&self) -> &Plan;
 
-    /// Runs once. `inputs` are the bytes of [`Plan::inputs`], in order.
+    /// Runs once. `inputs` are those of [`Plan::inputs`], in order.
     ///
     /// # Errors
     /// If an input has the wrong size, the state is another executor's, or the device fails.
-    fn run(&mut self, state: &mut dyn State, inputs: &[&[u8]]) -> Result<(), ExecError>;
+    fn run(&mut self, state: &mut dyn State, inputs: &[Input<'_>]) -> Result<(), ExecError>;
 
     /// Runs once, as [`run`](Program::run), launch by launch, each with its time.
     ///
     /// # Errors
     /// As [`run`](Program::run).
-    fn run_timed(&mut self, state: &mut dyn State, inputs: &[&[u8]]) -> Result<Vec<LaunchTime>, ExecError>;
+    fn run_timed(
+        &mut self,
+        state: &mut dyn State,
+        inputs: &[Input<'_>],
+    ) -> Result<Vec<LaunchTime>, ExecError>;
 
     /// Copies an output of the last run to the host, until any other program has run.
     ///
@@ -246,6 +251,11 @@ pub trait Executor: Send + Sync {
     /// Bytes of inputs that crossed a bus to the device so far; none if there is no bus.
     fn crossed(&self) -> Option<u64> {
         None
+    }
+
+    /// Host memory of `bytes` zeros that is best to give inputs in; none if there is not so much. May be called from any thread.
+    fn host_memory(&self, bytes: usize) -> Option<HostBytes> {
+        HostBytes::plain(bytes)
     }
 
     /// What stands for the choices of kernels made so far by measuring (rule 9); none if nothing is chosen so.

@@ -28,6 +28,7 @@ pub mod dropout;
 mod dtype;
 pub mod executor;
 mod graph;
+mod input;
 pub mod memory;
 pub mod op;
 pub mod ops;

@@ -1,7 +1,7 @@
 //! One-launch plans from samples of the registry, run on an executor and compared with the reference evaluation in f64.
 
 use crate::host::{loaded, stored};
-use ocelli_ir::executor::{Executor, Target};
+use ocelli_ir::executor::{Executor, Input, Target};
 use ocelli_ir::op::{Gen, Sample, Storage};
 use ocelli_ir::plan::{Launch, Operand, Place, Plan};
 use ocelli_ir::tensor::{Data, Tensor};
@@ -228,7 +228,7 @@ impl Case {
         for (i, bytes) in self.slots.iter().enumerate() {
             state.write(SlotId(i as u32), bytes).unwrap();
         }
-        let inputs: Vec<&[u8]> = self.bytes.iter().map(Vec::as_slice).collect();
+        let inputs: Vec<Input<'_>> = self.bytes.iter().map(Input::from).collect();
         program.run(&mut *state, &inputs).unwrap();
         (0..self.plan.outputs.len()).map(|i| program.output(i).unwrap()).collect()
     }

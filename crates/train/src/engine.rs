@@ -8,8 +8,8 @@ mod setup;
 
 use crate::memory::Planned;
 use crate::program::{RING_ROWS, RunSlots, Size};
-use ocelli_data::batch::Batch;
-use ocelli_ir::executor::{ExecError, Executor, LaunchTime, Program, State};
+use ocelli_data::batch::{Batch, Memory};
+use ocelli_ir::executor::{ExecError, Executor, Input, LaunchTime, Program, State};
 use ocelli_ir::memory::{Footprint, Room};
 use ocelli_ir::plan::{Launch, Plan};
 use ocelli_ir::{SlotId, SlotKind, StateSpec};
@@ -240,6 +240,11 @@ impl Engine {
         self.executor.crossed()
     }
 
+    /// Host memory that pictures of batches are best put in.
+    pub fn memory(&self) -> Memory {
+        host_memory(&self.executor)
+    }
+
     /// The device's memory, where it has one of its own.
     ///
     /// # Errors
@@ -266,7 +271,7 @@ impl Engine {
             .collect()
     }
 
-    fn timed(&mut self, kind: Kind, inputs: &[&[u8]]) -> Result<Vec<Timed>, EngineError> {
+    fn timed(&mut self, kind: Kind, inputs: &[Input<'_>]) -> Result<Vec<Timed>, EngineError> {
         self.load(kind)?;
         let Some(program) = self.programs.get_mut(&kind) else { unreachable!("loaded just now") };
         let times = program.run_timed(&mut *self.state, inputs)?;
@@ -315,7 +320,7 @@ impl Engine {
     pub fn prefill(&mut self, images: &[u8], tokens: &[u32], len: usize) -> Result<Vec<f32>, EngineError> {
         let (batch, text) = (self.caption_batch(), tokens.len() / self.caption_batch());
         let last: Vec<u32> = (0..batch).map(|b| (b * (text + 1) + len) as u32).collect();
-        let inputs: [&[u8]; 3] = [images, bytemuck::cast_slice(tokens), bytemuck::cast_slice(&last)];
+        let inputs = [Input::Bytes(images), words(tokens), words(&last)];
         let program = self.run(Kind::Prefill(Size { batch, text }), &inputs)?;
         Ok(floats(&program.output(0)?))
     }
@@ -327,7 +332,7 @@ impl Engine {
     /// If the program cannot be compiled or run.
     pub fn decode(&mut self, tokens: &[u32], at: usize) -> Result<Vec<f32>, EngineError> {
         let at = (at as u32).to_le_bytes();
-        let program = self.run(Kind::Decode, &[bytemuck::cast_slice(tokens), &at])?;
+        let program = self.run(Kind::Decode, &[words(tokens), Input::Bytes(&at)])?;
         Ok(floats(&program.output(0)?))
     }
 
@@ -384,7 +389,7 @@ impl Engine {
         ))
     }
 
-    fn run(&mut self, kind: Kind, inputs: &[&[u8]]) -> Result<&dyn Program, EngineError> {
+    fn run(&mut self, kind: Kind, inputs: &[Input<'_>]) -> Result<&dyn Program, EngineError> {
         self.load(kind)?;
         match self.programs.get_mut(&kind) {
             Some(program) => {
@@ -415,19 +420,29 @@ impl Engine {
     }
 }
 
+/// Host memory that is best to give an executor inputs in.
+pub(crate) fn host_memory(executor: &Arc<dyn Executor>) -> Memory {
+    let executor = executor.clone();
+    Arc::new(move |bytes| executor.host_memory(bytes))
+}
+
 fn size_of(batch: &Batch) -> Size {
     Size { batch: batch.rows, text: batch.text_len }
 }
 
 /// The inputs of a training or evaluation program, in the order of [`program::Inputs`].
-fn inputs_of(batch: &Batch) -> [&[u8]; 5] {
+fn inputs_of(batch: &Batch) -> [Input<'_>; 5] {
     [
-        &batch.images,
-        bytemuck::cast_slice(&batch.tokens),
-        bytemuck::cast_slice(&batch.targets),
-        bytemuck::cast_slice(&batch.weights),
-        bytemuck::cast_slice(&batch.sample_index),
+        Input::Shared(&batch.images),
+        words(&batch.tokens),
+        words(&batch.targets),
+        words(&batch.weights),
+        words(&batch.sample_index),
     ]
+}
+
+fn words<T: bytemuck::NoUninit>(of: &[T]) -> Input<'_> {
+    Input::Bytes(bytemuck::cast_slice(of))
 }
 
 fn floats(bytes: &[u8]) -> Vec<f32> {

@@ -4,7 +4,7 @@
 mod step_support;
 
 use ocelli_cpu::{CpuExecutor, CpuTarget};
-use ocelli_ir::executor::Executor;
+use ocelli_ir::executor::{Executor, Input};
 use ocelli_ir::reference::evaluate;
 use ocelli_ir::tensor::Data;
 use ocelli_ir::{DType, Graph, SlotKind, StateSpec};
@@ -94,7 +94,7 @@ fn batches_of_a_window_are_one_batch_on_the_cpu() {
             let inputs: Vec<Vec<u8>> = (plan.inputs.iter())
                 .map(|(name, _)| bytes(&inputs.iter().find(|(n, _)| n == name).unwrap().1))
                 .collect();
-            let inputs: Vec<&[u8]> = inputs.iter().map(|b| &b[..]).collect();
+            let inputs: Vec<Input<'_>> = inputs.iter().map(Input::from).collect();
             executor.load(plan).unwrap().run(&mut *state, &inputs).unwrap();
         }
         state

@@ -3,7 +3,7 @@
 mod step_support;
 
 use ocelli_cpu::{CpuExecutor, CpuTarget};
-use ocelli_ir::executor::Executor;
+use ocelli_ir::executor::{Executor, Input};
 use ocelli_ir::{DType, StateSpec};
 use ocelli_models::Model;
 use ocelli_passes::{Options, PassCx, Precision, Stage, pipeline};
@@ -46,7 +46,7 @@ fn losses(model: &dyn Model, options: Options, batches: usize) -> [f64; 2] {
             let inputs: Vec<Vec<u8>> = (program.plan().inputs.iter())
                 .map(|(name, _)| bytes(&given.iter().find(|(n, _)| n == name).unwrap().1))
                 .collect();
-            program.run(&mut *state, &inputs.iter().map(|b| &b[..]).collect::<Vec<_>>()).unwrap();
+            program.run(&mut *state, &inputs.iter().map(Input::from).collect::<Vec<_>>()).unwrap();
         }
     }
     let ring = floats(&state.read(spec.find("metrics.ring").unwrap()).unwrap());

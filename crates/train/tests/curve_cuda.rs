@@ -7,7 +7,7 @@ mod golden_support;
 use golden_support::Case;
 use ocelli_cuda::{CudaExecutor, CudaOptions};
 use ocelli_ir::DType;
-use ocelli_ir::executor::Executor;
+use ocelli_ir::executor::{Executor, Input};
 use ocelli_passes::{Options, PassCx, Precision, Stage, pipeline};
 use ocelli_testkit::golden::Golden;
 use ocelli_testkit::host::{bytes, floats};
@@ -50,7 +50,7 @@ fn train(cases: &[Case], tf32: bool, precision: Option<Precision>) -> Vec<f64> {
     let batches: Vec<Vec<Vec<u8>>> =
         cases.iter().map(|c| c.inputs().iter().map(|(_, t)| bytes(t)).collect()).collect();
     for step in 0..case.steps() {
-        let inputs: Vec<&[u8]> = batches[step % batches.len()].iter().map(|b| &b[..]).collect();
+        let inputs: Vec<Input<'_>> = batches[step % batches.len()].iter().map(Input::from).collect();
         program.run(&mut *state, &inputs).unwrap();
     }
     let ring = floats(&state.read(case.slots.ring).unwrap());

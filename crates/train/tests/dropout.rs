@@ -2,7 +2,7 @@
 //! and which these are depends on the sample, not on the batch it sits in.
 
 use ocelli_cpu::{CpuExecutor, CpuTarget};
-use ocelli_ir::executor::Executor;
+use ocelli_ir::executor::{Executor, Input};
 use ocelli_ir::op::{Fill, Gen};
 use ocelli_ir::reference::{RefState, evaluate};
 use ocelli_ir::tensor::{Data, Tensor};
@@ -63,7 +63,7 @@ fn losses(rows: &[usize], text: usize, seed: u32, step: u32) -> (f64, f64) {
     evaluate(&graph, &inputs, &mut reference).unwrap();
     let plan = compile("train", graph, &spec, executor.target()).unwrap();
     let ordered: Vec<Vec<u8>> = plan.inputs.iter().map(|(name, _)| bytes(&inputs[name])).collect();
-    let slices: Vec<&[u8]> = ordered.iter().map(|b| &b[..]).collect();
+    let slices: Vec<Input<'_>> = ordered.iter().map(Input::from).collect();
     executor.load(plan).unwrap().run(&mut *machine, &slices).unwrap();
     for (id, slot) in spec.iter().filter(|(_, s)| s.ty.dtype == DType::F32) {
         let have = floats(&machine.read(id).unwrap());

@@ -2,7 +2,7 @@
 //! evaluation in f64 and f32, and on the CPU executor with one and two threads.
 
 use ocelli_cpu::CpuExecutor;
-use ocelli_ir::executor::Executor;
+use ocelli_ir::executor::{Executor, Input};
 use ocelli_ir::ops::Attention;
 use ocelli_ir::reference::evaluate;
 use ocelli_ir::tensor::{Data, Real, Tensor};
@@ -105,7 +105,7 @@ impl Program {
         let mut state = executor.new_state(&spec, 0).unwrap();
         let mut program = executor.load(plan).unwrap();
         let inputs: Vec<Vec<u8>> = self.inputs.iter().map(|(_, t)| bytes(t)).collect();
-        program.run(&mut *state, &inputs.iter().map(|b| &b[..]).collect::<Vec<_>>()).unwrap();
+        program.run(&mut *state, &inputs.iter().map(Input::from).collect::<Vec<_>>()).unwrap();
         (0..self.want.len()).map(|i| floats(&program.output(i).unwrap())).collect()
     }
 

@@ -2,7 +2,7 @@
 //! table read at both ends, on the reference evaluation and on the CPU executor.
 
 use ocelli_cpu::{CpuExecutor, CpuTarget};
-use ocelli_ir::executor::Executor;
+use ocelli_ir::executor::{Executor, Input};
 use ocelli_ir::reference::{RefState, evaluate};
 use ocelli_ir::tensor::{Real, Tensor};
 use ocelli_ir::{Graph, Op, SlotKind, StateSpec};
@@ -113,7 +113,8 @@ impl Case {
                 let types: Vec<_> = launch.inputs.iter().map(|o| o.ty()).collect();
                 assert!(executor.target().has_kernel(&launch.op, &types), "{} has no kernel", launch.op);
             }
-            let given: Vec<&[u8]> = plan.inputs.iter().map(|(name, _)| &inputs[name.as_str()][..]).collect();
+            let given: Vec<Input<'_>> =
+                plan.inputs.iter().map(|(name, _)| Input::from(&inputs[name.as_str()])).collect();
             let mut program = executor.load(plan).unwrap();
             program.run(&mut *state, &given).unwrap();
             let names = graph.outputs().iter().enumerate();

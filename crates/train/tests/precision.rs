@@ -3,7 +3,7 @@
 mod step_support;
 
 use ocelli_cpu::{CpuExecutor, CpuTarget};
-use ocelli_ir::executor::{Executor, State};
+use ocelli_ir::executor::{Executor, Input, State};
 use ocelli_ir::plan::{Place, Plan};
 use ocelli_ir::reference::evaluate;
 use ocelli_ir::{DType, Graph, Op, SlotKind, StateSpec};
@@ -69,7 +69,7 @@ impl Machine {
     }
 
     fn step(&mut self) {
-        let inputs: Vec<&[u8]> = self.inputs.iter().map(|b| &b[..]).collect();
+        let inputs: Vec<Input<'_>> = self.inputs.iter().map(Input::from).collect();
         self.program.run(&mut *self.state, &inputs).unwrap();
     }
 
@@ -154,7 +154,7 @@ fn gradients(precision: Option<Precision>) -> [Vec<Vec<f64>>; 2] {
     let plan = pipeline::plan("gradients", &graph, &spec, executor.target()).unwrap();
     let given = of_plan(&plan, &inputs());
     let mut program = executor.load(plan).unwrap();
-    program.run(&mut *state, &given.iter().map(|b| &b[..]).collect::<Vec<_>>()).unwrap();
+    program.run(&mut *state, &given.iter().map(Input::from).collect::<Vec<_>>()).unwrap();
     let outputs = (0..graph.outputs().len()).map(|i| floats(&program.output(i).unwrap())).collect();
     [reference.iter().map(|t| t.as_real().to_vec()).collect(), outputs]
 }

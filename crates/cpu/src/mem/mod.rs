@@ -22,7 +22,7 @@ use crate::buffer::Buffer;
 use crate::layout::Layout;
 use bytemuck::Pod;
 use ocelli_ir::DType;
-use ocelli_ir::executor::Element;
+use ocelli_ir::executor::{Element, Input};
 use std::marker::PhantomData;
 
 /// An element type that kernels work on.
@@ -62,7 +62,7 @@ pub struct Loc {
 pub struct Bases<'a> {
     arena: &'a Buffer,
     slots: &'a [Buffer],
-    inputs: &'a [&'a [u8]],
+    inputs: &'a [Input<'a>],
     staged: &'a [Option<Buffer>],
     wide: &'a Buffer,
     exclusive: PhantomData<&'a mut [u8]>,
@@ -74,7 +74,7 @@ impl<'a> Bases<'a> {
     pub fn new(
         arena: &'a mut Buffer,
         slots: &'a mut [Buffer],
-        inputs: &'a [&'a [u8]],
+        inputs: &'a [Input<'a>],
         staged: &'a [Option<Buffer>],
         wide: &'a mut Buffer,
     ) -> Self {
@@ -91,7 +91,10 @@ impl<'a> Bases<'a> {
             Room::Slot(i) => (self.slots[i].as_ptr(), self.slots[i].len()),
             Room::Input(i) => match self.staged.get(i) {
                 Some(Some(copy)) => (copy.as_ptr(), copy.len()),
-                _ => (self.inputs[i].as_ptr().cast_mut(), self.inputs[i].len()),
+                _ => {
+                    let bytes = self.inputs[i].bytes();
+                    (bytes.as_ptr().cast_mut(), bytes.len())
+                }
             },
         };
         assert!(loc.byte + loc.layout.end() * size_of::<T>() <= len, "an operand ends outside its buffer");

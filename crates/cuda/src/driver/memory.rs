@@ -2,6 +2,7 @@
 
 use super::{Asked, Context, Driven, Stream};
 use cudarc::driver::{result, sys};
+use ocelli_ir::executor::HostMemory;
 use std::sync::Arc;
 
 /// Bytes on the device, at an address that is a multiple of 256.
@@ -68,11 +69,31 @@ impl DeviceBuffer {
     /// # Panics
     /// If it does not fit.
     pub fn write_from(&mut self, stream: &Stream, from: &HostBuffer, bytes: usize) -> Driven<()> {
+        if bytes == 0 {
+            return Ok(());
+        }
         let to = self.inside(0, bytes);
         let _call = self.context.bind()?;
         // SAFETY: both ranges are inside. `Feed` alone calls this, and writes or frees `from` only after an event behind it.
         unsafe { result::memcpy_htod_async(to, &from.bytes()[..bytes], stream.raw) }
             .asked("a copy to the device")
+    }
+
+    /// Queues a copy of `from` to `at`.
+    ///
+    /// # Errors
+    /// If the driver fails.
+    ///
+    /// # Panics
+    /// If it does not fit.
+    ///
+    /// # Safety
+    /// `from` must neither be written nor go before the queue has passed the copy.
+    pub unsafe fn queue_write(&mut self, stream: &Stream, at: usize, from: &[u8]) -> Driven<()> {
+        let to = self.inside(at, from.len());
+        let _call = self.context.bind()?;
+        // SAFETY: the range is inside; the rest is the caller's promise.
+        unsafe { result::memcpy_htod_async(to, from, stream.raw) }.asked("a copy to the device")
     }
 
     /// Queues a copy of the `bytes` bytes at `at` of `from` to the start.
@@ -207,6 +228,16 @@ impl PinnedBuffer {
     pub fn bytes_mut(&mut self) -> &mut [u8] {
         // SAFETY: as `bytes`, and borrowed alone.
         unsafe { std::slice::from_raw_parts_mut(self.start, self.bytes) }
+    }
+}
+
+impl HostMemory for PinnedBuffer {
+    fn bytes(&self) -> &[u8] {
+        self.bytes()
+    }
+
+    fn bytes_mut(&mut self) -> &mut [u8] {
+        self.bytes_mut()
     }
 }
 

@@ -12,7 +12,7 @@ mod module;
 
 pub use context::{Context, Event, Stream};
 pub use graph::Graph;
-pub use memory::{DeviceBuffer, HostBuffer};
+pub use memory::{DeviceBuffer, HostBuffer, PinnedBuffer};
 pub use module::{Function, Module};
 
 use cudarc::driver::DriverError;

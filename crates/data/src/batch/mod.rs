@@ -8,6 +8,9 @@ mod dataset;
 mod lengths;
 mod text;
 
+use std::sync::Arc;
+
+use ocelli_ir::executor::HostBytes;
 use thiserror::Error;
 
 use crate::image::Warnings;
@@ -59,7 +62,7 @@ pub struct Batch {
     /// `S`, side of the pictures in pixels.
     pub size: usize,
     /// `[B, S, S, 3]`, RGB.
-    pub images: Vec<u8>,
+    pub images: HostBytes,
     /// `[B, T]`: the caption, then padding.
     pub tokens: Vec<u32>,
     /// `[B, T + 1]`: what each place should predict; padding where the weight is 0.
@@ -78,6 +81,15 @@ pub struct Batch {
     pub flaws: Vec<Flaw>,
 }
 
+/// Where the memory of pictures comes from: so many zeros, or none if there is not so much. A device may have memory that it
+/// copies by itself.
+pub type Memory = Arc<dyn Fn(usize) -> Option<HostBytes> + Send + Sync>;
+
+/// Memory like any other.
+pub fn plain() -> Memory {
+    Arc::new(HostBytes::plain)
+}
+
 /// The memory for a batch could not be had.
 #[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
 #[error(
@@ -94,13 +106,22 @@ pub struct NoMemory {
 }
 
 impl Batch {
-    /// Takes on a shape, keeping the buffers. What the rows hold is undefined until each is filled.
-    pub(crate) fn reshape(&mut self, rows: usize, text_len: usize, size: usize) -> Result<(), NoMemory> {
+    /// Takes on a shape, keeping the buffers; but pictures that someone still reads are left to them. What the rows hold is
+    /// undefined until each is filled.
+    pub(crate) fn reshape(
+        &mut self,
+        rows: usize,
+        text_len: usize,
+        size: usize,
+        memory: &Memory,
+    ) -> Result<(), NoMemory> {
         let none = NoMemory { rows, size, text_len };
         let product = |a: usize, b: usize| a.checked_mul(b).ok_or(none);
         let pixels = product(product(product(size, size)?, 3)?, rows)?;
         let places = product(rows, text_len.checked_add(1).ok_or(none)?)?;
-        resize(&mut self.images, pixels).ok_or(none)?;
+        if !self.is_free() || !self.images.set_len(pixels) {
+            self.images = memory(pixels).ok_or(none)?;
+        }
         resize(&mut self.tokens, places - rows).ok_or(none)?;
         resize(&mut self.targets, places).ok_or(none)?;
         resize(&mut self.weights, places).ok_or(none)?;
@@ -110,6 +131,11 @@ impl Batch {
         (self.rows, self.text_len, self.size) = (rows, text_len, size);
         (self.tokens_weight, self.real_rows) = (0.0, 0);
         Ok(())
+    }
+
+    /// True if no one else reads its pictures.
+    pub(crate) fn is_free(&mut self) -> bool {
+        self.images.is_free()
     }
 
     /// Puts a usable sample, the source's `row`, into row `slot`; its picture is not written here.
@@ -162,16 +188,27 @@ mod tests {
     #[test]
     fn impossible_shapes_are_refused_and_buffers_stay() {
         let mut batch = Batch::default();
-        batch.reshape(2, 7, 4).unwrap();
+        batch.reshape(2, 7, 4, &plain()).unwrap();
         let at = batch.images.as_ptr();
-        batch.reshape(1, 3, 4).unwrap();
-        batch.reshape(2, 7, 4).unwrap();
+        batch.reshape(1, 3, 4, &plain()).unwrap();
+        batch.reshape(2, 7, 4, &plain()).unwrap();
         assert_eq!(at, batch.images.as_ptr());
         assert_eq!((batch.images.len(), batch.tokens.len(), batch.weights.len()), (96, 14, 16));
         for (rows, text_len, size) in
             [(usize::MAX, 7, 4), (2, usize::MAX, 4), (2, 7, usize::MAX), (1, 1, 1 << 30)]
         {
-            assert_eq!(batch.reshape(rows, text_len, size), Err(NoMemory { rows, size, text_len }));
+            assert_eq!(batch.reshape(rows, text_len, size, &plain()), Err(NoMemory { rows, size, text_len }));
         }
+        assert_eq!(at, batch.images.as_ptr());
+    }
+
+    #[test]
+    fn pictures_that_are_read_elsewhere_stay_as_they_are() {
+        let mut batch = Batch::default();
+        batch.reshape(2, 7, 4, &plain()).unwrap();
+        let read = batch.images.clone();
+        assert!(!batch.is_free());
+        batch.reshape(2, 7, 4, &plain()).unwrap();
+        assert!(batch.is_free() && batch.images.as_ptr() != read.as_ptr());
     }
 }

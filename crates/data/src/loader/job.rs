@@ -5,7 +5,7 @@ use std::sync::{Mutex, PoisonError, RwLock};
 
 use super::rows::Rows;
 use super::{Loaded, LoaderError};
-use crate::batch::{Batch, Dataset, Layout, Skipped};
+use crate::batch::{Batch, Dataset, Layout, Memory, NoMemory, Skipped};
 use crate::sampler::{Position, Sampler, Slot};
 use crate::stages::{Stage, timed};
 
@@ -25,20 +25,22 @@ pub(super) struct Job {
 }
 
 impl Job {
-    /// Plans the batch at `position` into the buffers of `batch`, for captions of up to `longest` characters; absent rows
-    /// are filled at once.
+    /// Plans the batch at `position` into the buffers of `batch`, or `memory`, for captions of up to `longest` characters;
+    /// absent rows are filled at once.
     pub(super) fn plan(
         dataset: &Dataset,
         sampler: &Sampler,
         position: Position,
         longest: usize,
         mut batch: Batch,
+        memory: &Memory,
     ) -> Result<Self, LoaderError> {
         let global = sampler.batch(position);
         let layout = dataset.layout(longest);
         let options = sampler.options();
         let slots = global.of_rank(options).to_vec();
-        batch.reshape(options.batch_per_rank, layout.length.padded, dataset.size())?;
+        let (rows, text_len, size) = (options.batch_per_rank, layout.length.padded, dataset.size());
+        batch.reshape(rows, text_len, size, memory)?;
         let first = global.start.wrapping_add((options.rank * options.batch_per_rank) as u64);
         for (i, index) in batch.sample_index.iter_mut().enumerate() {
             *index = first.wrapping_add(i as u64) as u32;
@@ -47,8 +49,11 @@ impl Job {
             batch.blank(slot, &layout);
         }
         let bytes = dataset.picture_bytes();
-        batch.images[slots.len() * bytes..].fill(0);
-        let pictures = RwLock::new(Some(Rows::divide(std::mem::take(&mut batch.images), bytes)));
+        let mut images = std::mem::take(&mut batch.images);
+        // It has no other handle: `reshape` saw to that.
+        images.get_mut().into_iter().for_each(|images| images[slots.len() * bytes..].fill(0));
+        let pictures = Rows::divide(images, bytes).ok_or(NoMemory { rows, size, text_len })?;
+        let pictures = RwLock::new(Some(pictures));
         let left = AtomicUsize::new(slots.len());
         let (position, next, batch) = (global.position, global.next, batch.into());
         Ok(Self { position, next, slots, layout, batch, pictures, left })

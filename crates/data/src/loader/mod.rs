@@ -13,7 +13,7 @@ use std::thread::JoinHandle;
 
 use thiserror::Error;
 
-use crate::batch::{Batch, Dataset, NoMemory};
+use crate::batch::{self, Batch, Dataset, Memory, NoMemory};
 use crate::sampler::{Position, Sampler};
 use shared::Shared;
 
@@ -88,6 +88,17 @@ impl Loader {
         from: Position,
         options: LoaderOptions,
     ) -> Result<Self, LoaderError> {
+        Self::start_in(dataset, sampler, from, options, batch::plain())
+    }
+
+    /// As [`start`](Self::start), with pictures in memory of the given kind.
+    pub fn start_in(
+        dataset: Arc<Dataset>,
+        sampler: Sampler,
+        from: Position,
+        options: LoaderOptions,
+        memory: Memory,
+    ) -> Result<Self, LoaderError> {
         let rows = dataset.len();
         if sampler.rows().bound() > rows {
             return Err(LoaderError::Rows { row: sampler.rows().bound() - 1, rows });
@@ -95,7 +106,8 @@ impl Loader {
         let workers = options.workers;
         // Reading ahead makes no sense in the thread that waits.
         let ahead = if workers == 0 { 1 } else { options.ahead.max(1) };
-        let shared = Arc::new(Shared::new(dataset, sampler, from, LoaderOptions { ahead, ..options }));
+        let shared =
+            Arc::new(Shared::new(dataset, sampler, from, LoaderOptions { ahead, ..options }, memory));
         let mut loader = Self { shared, workers: Vec::with_capacity(workers), at_border: false };
         for number in 1..=workers {
             let shared = loader.shared.clone();
@@ -122,7 +134,7 @@ impl Loader {
     }
 
     /// Gives back a batch that is no longer needed: its buffers serve a later one, so that a steady run
-    /// allocates no large buffer.
+    /// allocates no large buffer. Pictures that someone else has a handle of are written again once that is gone.
     pub fn recycle(&self, batch: Batch) {
         self.shared.recycle(batch);
     }

@@ -3,6 +3,7 @@
 
 use std::sync::{Mutex, PoisonError};
 
+use ocelli_ir::executor::HostBytes;
 use self_cell::{MutBorrow, self_cell};
 
 /// Each row is written by one thread, so its lock is never waited for.
@@ -10,7 +11,7 @@ type Lent<'a> = Vec<Mutex<&'a mut [u8]>>;
 
 self_cell!(
     struct Divided {
-        owner: MutBorrow<Vec<u8>>,
+        owner: MutBorrow<HostBytes>,
         #[not_covariant]
         dependent: Lent,
     }
@@ -20,11 +21,13 @@ self_cell!(
 pub(super) struct Rows(Divided);
 
 impl Rows {
-    /// Divides `memory` into rows of `bytes` bytes, at least 1.
-    pub(super) fn divide(memory: Vec<u8>, bytes: usize) -> Self {
-        Self(Divided::new(MutBorrow::new(memory), |memory| {
-            memory.borrow_mut().chunks_exact_mut(bytes).map(Mutex::new).collect()
-        }))
+    /// Divides `memory` into rows of `bytes` bytes, at least 1; none if it has another handle.
+    pub(super) fn divide(memory: HostBytes, bytes: usize) -> Option<Self> {
+        let divided = Divided::try_new(MutBorrow::new(memory), |memory| {
+            let rows = memory.borrow_mut().get_mut().ok_or(())?;
+            Ok::<_, ()>(rows.chunks_exact_mut(bytes).map(Mutex::new).collect())
+        });
+        divided.ok().map(Self)
     }
 
     /// Lends row `row` to `f`.
@@ -34,7 +37,7 @@ impl Rows {
     }
 
     /// The memory as it was.
-    pub(super) fn join(self) -> Vec<u8> {
+    pub(super) fn join(self) -> HostBytes {
         self.0.into_owner().into_inner()
     }
 }
@@ -45,9 +48,10 @@ mod tests {
 
     #[test]
     fn rows_are_written_at_once_and_in_place() {
-        let memory = vec![0; 12];
+        let memory = HostBytes::from(vec![0; 12]);
         let at = memory.as_ptr();
-        let rows = Rows::divide(memory, 3);
+        assert!(Rows::divide(memory.clone(), 3).is_none());
+        let rows = Rows::divide(memory, 3).unwrap();
         std::thread::scope(|s| {
             let rows = &rows;
             for row in 0..4 {

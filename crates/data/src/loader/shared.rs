@@ -7,14 +7,19 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use super::job::Job;
 use super::{Loaded, LoaderError, LoaderOptions};
-use crate::batch::{Batch, Dataset, caught};
+use crate::batch::{Batch, Dataset, Memory, caught};
 use crate::sampler::{Position, Sampler};
+
+/// Batches at most whose pictures a device still reads when they are given back.
+const READ: usize = 3;
 
 /// State shared by all threads of a loader.
 pub(super) struct Shared {
     dataset: Arc<Dataset>,
     sampler: Sampler,
     options: LoaderOptions,
+    /// Of pictures.
+    memory: Memory,
     /// Where the steps of the first epoch are counted from.
     from: Position,
     state: Mutex<State>,
@@ -58,6 +63,7 @@ impl Shared {
         sampler: Sampler,
         from: Position,
         options: LoaderOptions,
+        memory: Memory,
     ) -> Self {
         let from = sampler.normalise(from);
         let state = State {
@@ -70,7 +76,7 @@ impl Shared {
             stop: false,
         };
         let (work, ready) = (Condvar::new(), Condvar::new());
-        Self { dataset, sampler, options, from, state: state.into(), work, ready }
+        Self { dataset, sampler, options, memory, from, state: state.into(), work, ready }
     }
 
     /// The life of a worker.
@@ -149,7 +155,10 @@ impl Shared {
             return None;
         }
         state.planning = true;
-        Some(Work::Plan(state.cursor, Box::new(state.free.pop().unwrap_or_default())))
+        // What a device still reads is not waited for.
+        let free = state.free.iter_mut().position(Batch::is_free);
+        let batch = free.map_or_else(Batch::default, |i| state.free.swap_remove(i));
+        Some(Work::Plan(state.cursor, Box::new(batch)))
     }
 
     /// Characters of the longest caption of the step that the batch at `position` belongs to.
@@ -174,7 +183,7 @@ impl Shared {
         match work {
             Work::Plan(position, buffers) => {
                 let longest = self.longest(position);
-                let job = Job::plan(&self.dataset, &self.sampler, position, longest, *buffers);
+                let job = Job::plan(&self.dataset, &self.sampler, position, longest, *buffers, &self.memory);
                 let mut state = self.lock();
                 state.planning = false;
                 match job {
@@ -208,7 +217,7 @@ impl Shared {
     /// Keeps buffers for later, no more than can be in use.
     pub(super) fn recycle(&self, batch: Batch) {
         let mut state = self.lock();
-        if state.free.len() <= self.options.ahead {
+        if state.free.len() <= self.options.ahead + READ {
             state.free.push(batch);
         }
     }
@@ -278,7 +287,13 @@ mod tests {
         let dataset = Dataset::new(Arc::new(One), Arc::new(tokenizer), 2, LossMode::Masked, lengths).unwrap();
         let sampler = Sampler::in_order(Rows::all(1), 1).unwrap();
         let options = LoaderOptions { workers: 0, ahead: 1, until_epoch: None, window: 1 };
-        let shared = Arc::new(Shared::new(Arc::new(dataset), sampler, Position::default(), options));
+        let shared = Arc::new(Shared::new(
+            Arc::new(dataset),
+            sampler,
+            Position::default(),
+            options,
+            crate::batch::plain(),
+        ));
         let other = shared.clone();
         let worker = std::thread::spawn(move || {
             let _alarm = Alarm(&other);

@@ -13,6 +13,7 @@ pub(crate) use attributes::attributes;
 pub(crate) use pass::{Summed, in_order};
 pub use rows::{Captioned, Judged};
 
+use crate::engine::host_memory;
 use crate::error::TrainError;
 use crate::report::{Attributes, Counts, Event, Reporter};
 use crate::trained::Saved;
@@ -94,7 +95,7 @@ pub fn evaluate(request: Request, reporter: &mut dyn Reporter) -> Result<Evaluat
     let Request { saved, other_data, limit, executor, interrupted } = request;
     let (dataset, rows) = data::open(&saved, other_data, &interrupted, reporter)?;
     let rows = rows.first(limit.unwrap_or(usize::MAX));
-    let mut loader = in_order(&saved.config, dataset.clone(), rows.clone())?;
+    let mut loader = in_order(&saved.config, dataset.clone(), rows.clone(), host_memory(&executor))?;
     let total = rows.len();
     let mut measure = Measure::new(saved, executor, dataset, rows)?;
     while let Some(loaded) = loader.next_batch() {

@@ -3,18 +3,23 @@
 use crate::error::TrainError;
 use crate::settings::{self, AHEAD};
 use ocelli_config::Config;
-use ocelli_data::batch::Dataset;
+use ocelli_data::batch::{Dataset, Memory};
 use ocelli_data::loader::{Loader, LoaderOptions};
 use ocelli_data::sampler::{Position, Sampler};
 use ocelli_data::split::Rows;
 use std::sync::Arc;
 
-/// Batches of `eval_batch_size` rows, the last one filled up with rows of weight 0.
-pub(crate) fn in_order(c: &Config, dataset: Arc<Dataset>, rows: Rows) -> Result<Loader, TrainError> {
+/// Batches of `eval_batch_size` rows, the last one filled up with rows of weight 0; pictures in such memory.
+pub(crate) fn in_order(
+    c: &Config,
+    dataset: Arc<Dataset>,
+    rows: Rows,
+    memory: Memory,
+) -> Result<Loader, TrainError> {
     let sampler = Sampler::in_order(rows, c.trainer.eval_batch_size)?;
     let options =
         LoaderOptions { workers: settings::workers(c), ahead: AHEAD, until_epoch: Some(1), window: 1 };
-    Ok(Loader::start(dataset, sampler, Position::default(), options)?)
+    Ok(Loader::start_in(dataset, sampler, Position::default(), options, memory)?)
 }
 
 /// A loss summed over batches (rule 4).

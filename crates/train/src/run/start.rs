@@ -123,7 +123,8 @@ impl<'a> Run<'a> {
         // The published loss counts padding: the batches of a step must have as much as one batch of their rows would.
         let window = if settings::loss_mode(c) == LossMode::Published { c.trainer.grad_accum } else { 1 };
         let options = LoaderOptions { workers: settings::workers(c), ahead: AHEAD, until_epoch, window };
-        Ok(Loader::start(self.data.train.clone(), self.sampler.clone(), self.position, options)?)
+        let (train, sampler) = (self.data.train.clone(), self.sampler.clone());
+        Ok(Loader::start_in(train, sampler, self.position, options, self.engine.memory())?)
     }
 }
 

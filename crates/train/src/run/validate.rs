@@ -14,7 +14,7 @@ impl Run<'_> {
         let Some((dataset, rows)) = self.data.validation.clone() else { return Ok(()) };
         self.report()?;
         let limit = self.config().trainer.eval_iters.unwrap_or(u64::MAX);
-        let mut loader = in_order(self.config(), dataset, rows)?;
+        let mut loader = in_order(self.config(), dataset, rows, self.engine.memory())?;
         let (mut sum, mut batches, mut skipped) = (Summed::default(), 0, 0);
         while let Some(loaded) = if batches < limit { loader.next_batch() } else { None } {
             let loaded = loaded?;

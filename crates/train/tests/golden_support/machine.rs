@@ -1,7 +1,7 @@
 //! A golden case on an executor, by the programs that training runs.
 
 use super::{Case, Report};
-use ocelli_ir::executor::{Executor, State};
+use ocelli_ir::executor::{Executor, Input, State};
 use ocelli_ir::{DType, Graph, StateSpec};
 use ocelli_passes::{Options, PassCx, Precision, Stage, pipeline};
 use ocelli_testkit::host::{bytes, floats};
@@ -41,7 +41,7 @@ impl<'a> Machine<'a> {
             assert!(self.executor.target().has_kernel(&launch.op, &types), "{} has no kernel", launch.op);
         }
         let mut program = self.executor.load(plan).unwrap();
-        let inputs: Vec<&[u8]> = self.inputs.iter().map(|b| &b[..]).collect();
+        let inputs: Vec<Input<'_>> = self.inputs.iter().map(Input::from).collect();
         for _ in 0..times {
             program.run(&mut *self.state, &inputs).unwrap();
         }

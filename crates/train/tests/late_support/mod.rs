@@ -3,7 +3,7 @@
 use ocelli_config::{Config, Request as Asked, load};
 use ocelli_cpu::CpuExecutor;
 use ocelli_cuda::{CudaExecutor, CudaOptions};
-use ocelli_ir::executor::{ExecError, Executor, LaunchTime, Program, Reading, State, Target};
+use ocelli_ir::executor::{ExecError, Executor, Input, LaunchTime, Program, Reading, State, Target};
 use ocelli_ir::plan::Plan;
 use ocelli_ir::{SlotId, StateSpec};
 use ocelli_train::TrainError;
@@ -273,7 +273,7 @@ impl Program for Hurt {
         self.inner.plan()
     }
 
-    fn run(&mut self, state: &mut dyn State, inputs: &[&[u8]]) -> Result<(), ExecError> {
+    fn run(&mut self, state: &mut dyn State, inputs: &[Input<'_>]) -> Result<(), ExecError> {
         let name = self.plan().name.clone();
         let (batch, apply) = (name.starts_with("train") || name.starts_with("accumulate"), name == "apply");
         if !batch && !apply {
@@ -304,7 +304,11 @@ impl Program for Hurt {
         Ok(())
     }
 
-    fn run_timed(&mut self, state: &mut dyn State, inputs: &[&[u8]]) -> Result<Vec<LaunchTime>, ExecError> {
+    fn run_timed(
+        &mut self,
+        state: &mut dyn State,
+        inputs: &[Input<'_>],
+    ) -> Result<Vec<LaunchTime>, ExecError> {
         self.inner.run_timed(state, inputs)
     }
 

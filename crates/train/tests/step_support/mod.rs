@@ -2,7 +2,7 @@
 #![allow(dead_code)]
 
 use ocelli_cpu::CpuExecutor;
-use ocelli_ir::executor::Executor;
+use ocelli_ir::executor::{Executor, Input};
 use ocelli_ir::op::{Fill, Gen};
 use ocelli_ir::plan::Plan;
 use ocelli_ir::reference::RefState;
@@ -125,7 +125,7 @@ pub fn after_steps(executor: &dyn Executor, spec: &Arc<StateSpec>, plan: Plan, s
     let inputs: Vec<Vec<u8>> = (plan.inputs.iter())
         .map(|(name, _)| bytes(&given.iter().find(|(n, _)| n == name).unwrap().1))
         .collect();
-    let inputs: Vec<&[u8]> = inputs.iter().map(|b| &b[..]).collect();
+    let inputs: Vec<Input<'_>> = inputs.iter().map(Input::from).collect();
     let mut program = executor.load(plan).unwrap();
     (0..steps).for_each(|_| program.run(&mut *state, &inputs).unwrap());
     let kept = |kind| matches!(kind, SlotKind::Parameter | SlotKind::Moment);

@@ -24,7 +24,7 @@ pub fn all(size: Size, side: usize, vocab: usize) -> Arc<[Batch]> {
 /// The batches in turn, as one engine takes them.
 #[derive(Debug)]
 pub struct Turns {
-    batches: Arc<[Batch]>,
+    batches: Vec<Batch>,
     /// Batches of a step.
     per_step: usize,
     /// Batches taken.
@@ -32,9 +32,18 @@ pub struct Turns {
 }
 
 impl Turns {
-    /// From the first batch on.
-    pub fn new(batches: Arc<[Batch]>, per_step: usize) -> Self {
-        Self { batches, per_step, taken: 0 }
+    /// From the first batch on, with pictures where `engine` takes them fastest, as those of a run are.
+    ///
+    /// # Errors
+    /// If there is no memory for them.
+    pub fn new(batches: &[Batch], per_step: usize, engine: &Engine) -> anyhow::Result<Self> {
+        let memory = engine.memory();
+        let there = |batch: &Batch| {
+            let mut images = memory(batch.images.len()).context("no memory for batches")?;
+            images.get_mut().into_iter().for_each(|to| to.copy_from_slice(&batch.images));
+            Ok(Batch { images, ..batch.clone() })
+        };
+        Ok(Self { batches: batches.iter().map(there).collect::<anyhow::Result<_>>()?, per_step, taken: 0 })
     }
 
     /// Takes `n` steps; milliseconds a step.

@@ -35,7 +35,7 @@ pub fn step(args: &Args) -> anyhow::Result<()> {
         warn(&format!("note: {about}"));
     }
     let batches = batches::all(size, side, vocab);
-    let mut turns = Turns::new(batches.clone(), per_step);
+    let mut turns = Turns::new(&batches, per_step, &engine)?;
     turns.steps(&mut engine, batches::WARM_UP)?;
     let warmed = engine.crossed();
     let (all, groups) = (args.steps as usize, (args.steps as usize).min(GROUPS));

@@ -166,7 +166,7 @@ fn longest(executor: &dyn Executor, shape: [usize; 2], op: MakeOp) -> anyhow::Re
     let x: Vec<u8> = (0..shape[0] * shape[1]).flat_map(|i| value(i).to_le_bytes()).collect();
     let mut best = f64::INFINITY;
     for _ in 0..5 {
-        let times = program.run_timed(&mut *memory, &[&x])?;
+        let times = program.run_timed(&mut *memory, &[(&x).into()])?;
         best = best.min(times.iter().map(|t| t.seconds).fold(0.0, f64::max));
     }
     Ok(best)

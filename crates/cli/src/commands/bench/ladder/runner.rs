@@ -41,7 +41,7 @@ impl Runner {
         engine.adopt(planned);
         engine.set_lr(c.trainer.lr)?;
         let programs = engine.step_programs(common.size)?;
-        let turns = Turns::new(common.batches.clone(), c.trainer.grad_accum);
+        let turns = Turns::new(&common.batches, c.trainer.grad_accum, &engine)?;
         Ok(Self { engine, turns, programs, on_cpu, warm: false })
     }
 
