@@ -130,7 +130,10 @@ impl CpuProgram {
     /// Copies inputs that are not aligned for their element type.
     fn stage(&mut self, inputs: &[Input<'_>]) -> Result<(), ExecError> {
         for (((name, ty), input), staged) in self.plan.inputs.iter().zip(inputs).zip(&mut self.staged) {
-            let bytes = input.bytes();
+            let Some(bytes) = input.bytes() else {
+                let message = format!("input '{name}': the store is another executor's");
+                return Err(ExecError::misuse(&self.plan.name, message));
+            };
             if (bytes.as_ptr() as usize).is_multiple_of(ty.dtype.size()) {
                 *staged = None;
                 continue;

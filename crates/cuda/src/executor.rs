@@ -9,14 +9,16 @@ use crate::feed::Feed;
 use crate::gpu::{self, GpuInfo};
 use crate::libraries::LibFault;
 use crate::lower::Machine;
+use crate::narrow;
 use crate::nvrtc::NvrtcFault;
 use crate::overlap::Overlap;
 use crate::plan::BRANCHES;
 use crate::program::CudaProgram;
 use crate::state::{CudaState, failed};
+use crate::store::CudaStore;
 use crate::target::{CudaTarget, NAME};
 use ocelli_ir::StateSpec;
-use ocelli_ir::executor::{ExecError, Executor, HostBytes, Program, State, Target};
+use ocelli_ir::executor::{ExecError, Executor, HostBytes, Program, State, Store, Target};
 use ocelli_ir::memory::{Footprint, Room};
 use ocelli_ir::plan::Plan;
 use std::collections::HashMap;
@@ -330,6 +332,13 @@ impl Executor for CudaExecutor {
         // Systems limit page-locked memory; a batch in other memory is only slower.
         let locked = pinned.then(|| PinnedBuffer::new(self.shared.stream.context(), bytes).ok()).flatten();
         locked.map(HostBytes::new).or_else(|| HostBytes::plain(bytes))
+    }
+
+    fn store(&self, rows: usize, row_bytes: usize) -> Result<Option<Box<dyn Store>>, ExecError> {
+        if row_bytes < narrow::SHORTEST {
+            return Ok(None);
+        }
+        Ok(Some(Box::new(CudaStore::new(&self.shared, rows, row_bytes)?)))
     }
 
     fn tuning(&self) -> Option<String> {

@@ -10,7 +10,7 @@
 //! program starts once its inputs have arrived. The host may be [`STAGES`] batches ahead, and waits for nothing else.
 
 use crate::driver::{Context, DeviceBuffer, Driven, Event, Function, HostBuffer, Stream};
-use crate::narrow::{self, Goal, Part};
+use crate::narrow::{self, Goal, Part, Rows};
 use ocelli_ir::executor::{HostBytes, Input};
 use std::sync::Arc;
 
@@ -46,6 +46,8 @@ pub struct Feed {
     fed: usize,
     /// Inputs of the last batch.
     parts: Vec<Part>,
+    /// Of these, rows of stores.
+    gathered: Vec<Rows>,
     /// Bytes that crossed the bus so far.
     crossed: u64,
 }
@@ -66,6 +68,7 @@ impl Feed {
             bytes: 0,
             fed: 0,
             parts: vec![],
+            gathered: vec![],
             crossed: 0,
         })
     }
@@ -98,14 +101,14 @@ impl Feed {
         self.crossed
     }
 
-    /// Queues all that brings inputs to where they start in the program's memory `to`; `unpack` is the kernel for it.
+    /// Queues all that brings inputs to where they start in the program's memory `to`; `kernels` are those for it.
     ///
     /// # Errors
     /// If the driver fails, or anything queued before did.
     pub fn hand(
         &mut self,
         compute: &Stream,
-        unpack: &Function,
+        kernels: &[Function; 2],
         to: &DeviceBuffer,
         goals: &[Goal],
         given: &[Input<'_>],
@@ -113,7 +116,7 @@ impl Feed {
         if self.bytes == 0 || goals.is_empty() {
             return Ok(());
         }
-        let queued = self.queue(compute, unpack, to, goals, given);
+        let queued = self.queue(compute, kernels, to, goals, given);
         if queued.is_err() {
             // There may be a copy without a mark behind it.
             self.settle(compute)?;
@@ -124,7 +127,7 @@ impl Feed {
     fn queue(
         &mut self,
         compute: &Stream,
-        unpack: &Function,
+        [unpack, gather]: &[Function; 2],
         to: &DeviceBuffer,
         goals: &[Goal],
         given: &[Input<'_>],
@@ -137,7 +140,7 @@ impl Feed {
             }
         }
         let Stage { host, held, copied } = &mut self.stages[self.fed % STAGES];
-        let packed = narrow::pack(host.bytes_mut(), goals, given, &mut self.parts);
+        let packed = narrow::pack(host.bytes_mut(), goals, given, &mut self.parts, &mut self.gathered);
         let (place, free) = &mut self.places[self.fed % PLACES];
         let bus = self.copies.as_ref().unwrap_or(compute);
         bus.wait(free)?;
@@ -156,6 +159,12 @@ impl Feed {
             // the program where they start, each up to a multiple of 16 bytes, which its memory has. `place` goes once all
             // queued work is done, and so does the program's memory.
             unsafe { unpack.launch(compute, grid, THREADS, 0, &words, false) }?;
+        }
+        for rows in &self.gathered {
+            let (words, grid) = rows.launch(place.address(), to.address(), THREADS as usize);
+            // SAFETY: as above; the numbers that it reads are of rows that the store has (`Plan::check_inputs`), and the store's memory,
+            // as any, goes once all queued work is done.
+            unsafe { gather.launch(compute, grid, THREADS, 0, &words, false) }?;
         }
         free.record(compute)?;
         self.crossed += packed.bytes as u64;

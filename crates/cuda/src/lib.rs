@@ -6,7 +6,7 @@
 //!
 //! Map: `ops` says what each op becomes; `elements` makes kernels from expressions; `plan` lowers a whole plan, and `late` makes
 //! the sums that its launches leave behind; [`CudaProgram`] runs it, `overlap` says which launches start while others end,
-//! `feed` hands it batches, `reads` brings metrics back; `executor/tune` chooses by measuring. `unsafe` is where libraries are
+//! `feed` hands it batches, out of a `store` if pictures stay on the device, `reads` brings metrics back; `executor/tune` chooses by measuring. `unsafe` is where libraries are
 //! opened and called (`libraries`, `gpu`, `driver`, `nvrtc`, `blas`) and where launches are queued (`program`, `feed`, `executor/tune`).
 
 mod addresses;
@@ -30,6 +30,7 @@ mod program;
 mod reads;
 mod ready;
 mod state;
+mod store;
 mod target;
 
 pub use doctor::{Check, doctor};

@@ -2,13 +2,19 @@
 //! So the widths are a batch's own; the plan knows nothing of them, and the program reads what the host gave.
 
 use crate::driver::PinnedBuffer;
+use crate::store::CudaStore;
 use ocelli_ir::DType;
-use ocelli_ir::executor::{HostBytes, Input};
+use ocelli_ir::executor::{HostBytes, Input, Store};
+use std::any::Any;
 
 /// The kernel that brings inputs to where programs read them.
 pub const SOURCE: &str = include_str!("kernels/unpack.cu");
 /// Its name.
 pub const ENTRY: &str = "unpack";
+/// The name of the one beside it, which brings rows of a store.
+pub const GATHER: &str = "gather";
+/// The shortest rows of a store: their numbers must take no more room than they do.
+pub const SHORTEST: usize = 4;
 /// Inputs that it takes at once.
 pub const PARTS: usize = 6;
 
@@ -45,6 +51,46 @@ fn apart(given: Input<'_>) -> Option<&HostBytes> {
     }
 }
 
+/// The store of an input, if it is of a GPU.
+pub fn store_of(given: Input<'_>) -> Option<(&CudaStore, &[u32])> {
+    let Input::Rows { store, rows } = given else { return None };
+    let store: &dyn Any = store;
+    Some((store.downcast_ref()?, rows))
+}
+
+/// Rows of a store on their way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Rows {
+    /// The device address of the store.
+    store: u64,
+    /// Bytes from the start of what crosses the bus to their numbers.
+    from: usize,
+    /// Bytes from the start of the program's memory.
+    to: usize,
+    /// How many.
+    rows: usize,
+    /// Pieces of a row, of `width` bytes.
+    count: usize,
+    width: usize,
+}
+
+impl Rows {
+    fn new(store: &CudaStore, rows: usize, from: usize, to: usize) -> Self {
+        let bytes = store.row_bytes();
+        let width = [PIECE, 4].into_iter().find(|width| bytes.is_multiple_of(*width)).unwrap_or(1);
+        Self { store: store.address(), from, to, rows, count: bytes / width, width }
+    }
+
+    /// The arguments of a launch that takes their numbers from the address `from` and writes them to the address `to`; and its grid,
+    /// with `threads` a block.
+    pub fn launch(&self, from: u64, to: u64, threads: usize) -> ([u64; 6], [u32; 3]) {
+        let (from, to) = (from + self.from as u64, to + self.to as u64);
+        let words = [self.store, from, to, self.rows as u64, self.count as u64, self.width as u64];
+        let across = self.count.div_ceil(threads).clamp(1, 64) as u32;
+        (words, [across, self.rows.clamp(1, 1024) as u32, 1])
+    }
+}
+
 /// What crosses the bus for a batch.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Packed {
@@ -54,17 +100,33 @@ pub struct Packed {
     pub bytes: usize,
 }
 
-/// Writes inputs to `host` one behind the other, each as narrow as it can be, and lists them in `parts`. Those that the device
+/// Writes inputs to `host` one behind the other, each as narrow as it can be, and lists them in `parts`; of rows of a store, their
+/// numbers, and lists those in `gathered`. Those that the device
 /// copies by itself are listed last, behind all that is written. All take no more than the inputs with each rounded up to a
 /// multiple of [`PIECE`].
 ///
 /// # Panics
 /// If they do not fit.
-pub fn pack(host: &mut [u8], goals: &[Goal], given: &[Input<'_>], parts: &mut Vec<Part>) -> Packed {
+pub fn pack(
+    host: &mut [u8],
+    goals: &[Goal],
+    given: &[Input<'_>],
+    parts: &mut Vec<Part>,
+    gathered: &mut Vec<Rows>,
+) -> Packed {
     parts.clear();
+    gathered.clear();
     let mut at = 0;
     for (goal, given) in goals.iter().zip(given).filter(|(_, given)| apart(**given).is_none()) {
-        let bytes = given.bytes();
+        if let Some((store, rows)) = store_of(*given) {
+            let size = rows.len() * 4;
+            let numbers = host[at..][..size].chunks_exact_mut(4).zip(rows);
+            numbers.for_each(|(to, row)| to.copy_from_slice(&row.to_le_bytes()));
+            gathered.push(Rows::new(store, rows.len(), at, goal.start));
+            at += size.next_multiple_of(PIECE);
+            continue;
+        }
+        let bytes = given.bytes().unwrap_or_default();
         let words = || bytes.chunks_exact(4).map(|w| u32::from_le_bytes([w[0], w[1], w[2], w[3]]));
         let largest = if goal.dtype == DType::U32 { words().fold(0, u32::max) } else { u32::MAX };
         let (width, size) = match largest {
@@ -157,7 +219,7 @@ mod tests {
         let (mut host, mut parts) = (vec![0xaa; end], Vec::new());
         // The second time over what the first one left.
         for _ in 0..2 {
-            let packed = pack(&mut host, &goals, &bytes, &mut parts);
+            let packed = pack(&mut host, &goals, &bytes, &mut parts, &mut vec![]);
             assert_eq!(packed, Packed { written: 128, bytes: 128 });
             assert_eq!(super::shared(&packed, &bytes).count(), 0);
             let widths: Vec<usize> = parts.iter().map(|p| p.width).collect();
@@ -166,7 +228,7 @@ mod tests {
             let mut memory = vec![0x55; end];
             unpacked(&host, &parts, &mut memory);
             for (goal, given) in goals.iter().zip(&bytes) {
-                assert_eq!(&memory[goal.start..][..given.bytes().len()], given.bytes());
+                assert_eq!(&memory[goal.start..][..given.size()], given.bytes().unwrap());
             }
         }
         let all: Vec<_> = launches(&parts, 1000, 2000).collect();

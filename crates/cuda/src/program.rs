@@ -44,9 +44,9 @@ pub struct CudaProgram {
     steps: Vec<Step>,
     ready: Vec<Vec<Ready>>,
     own: Own,
-    /// Where its inputs go, and the kernel that brings them.
+    /// Where its inputs go, and the kernels that bring them.
     goals: Vec<Goal>,
-    unpack: Function,
+    unpack: [Function; 2],
     memory: DeviceBuffer,
     /// Lists of addresses, one behind the other, and where each step's starts.
     tables: DeviceBuffer,
@@ -67,8 +67,9 @@ impl CudaProgram {
         let ready = prepare(&plan, &steps, shared)?;
         let typed = own.inputs.iter().zip(&plan.inputs);
         let goals = typed.map(|(&start, (_, ty))| Goal { start, dtype: ty.dtype }).collect();
-        let unpack = (shared.function(narrow::SOURCE, narrow::ENTRY, 0))
-            .map_err(|e| failed("the kernel of inputs", 0, &e))?;
+        let kernel = |entry| shared.function(narrow::SOURCE, entry, 0);
+        let kernel = |entry| kernel(entry).map_err(|e| failed("the kernels of inputs", 0, &e));
+        let unpack = [kernel(narrow::ENTRY)?, kernel(narrow::GATHER)?];
         let context = shared.stream.context();
         let (table_starts, table_bytes) = footprint::tables(&steps);
         let device =
@@ -238,9 +239,25 @@ impl CudaProgram {
         Ok(())
     }
 
+    /// Rows must be of this executor's stores.
+    fn check_stores(&self, inputs: &[Input<'_>]) -> Result<(), ExecError> {
+        let own = |given: &Input<'_>| match given {
+            Input::Rows { .. } => {
+                narrow::store_of(*given).is_some_and(|(store, _)| store.is_of(&self.shared))
+            }
+            _ => true,
+        };
+        let foreign = inputs.iter().position(|given| !own(given));
+        foreign.map_or(Ok(()), |i| {
+            let message = format!("input '{}': the store is another executor's", self.plan.inputs[i].0);
+            Err(ExecError::misuse(&self.plan.name, message))
+        })
+    }
+
     /// All that comes before the first launch.
     fn prepare_run(&mut self, state: &mut dyn State, inputs: &[Input<'_>]) -> Result<(), ExecError> {
         self.plan.check_inputs(inputs)?;
+        self.check_stores(inputs)?;
         let spec = state.spec().clone();
         self.check_state(&spec)?;
         let state = own_state(&self.plan, state)?;

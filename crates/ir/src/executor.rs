@@ -8,7 +8,7 @@ use std::fmt::Debug;
 use std::sync::Arc;
 use thiserror::Error;
 
-pub use crate::input::{HostBytes, HostMemory, Input};
+pub use crate::input::{HostBytes, HostMemory, Input, Store};
 pub use crate::reading::Reading;
 
 /// What an executor tells the passes about itself. Passes ask this, never a device by name.
@@ -146,9 +146,13 @@ impl Plan {
             return Err(ExecError::misuse(&self.name, format!("takes {want} inputs, got {found}")));
         }
         for ((name, ty), input) in self.inputs.iter().zip(inputs) {
-            let (want, found) = (ty.bytes(), input.bytes().len());
+            let (want, found) = (ty.bytes(), input.size());
             if found != want {
                 let message = format!("input '{name}' is {ty}, {want} bytes, got {found}");
+                return Err(ExecError::misuse(&self.name, message));
+            }
+            if let Some(row) = input.lacking() {
+                let message = format!("input '{name}': its store has no row {row}");
                 return Err(ExecError::misuse(&self.name, message));
             }
         }
@@ -256,6 +260,15 @@ pub trait Executor: Send + Sync {
     /// Host memory of `bytes` zeros that is best to give inputs in; none if there is not so much. May be called from any thread.
     fn host_memory(&self, bytes: usize) -> Option<HostBytes> {
         HostBytes::plain(bytes)
+    }
+
+    /// Device memory for `rows` rows of `row_bytes` bytes, which programs are given by their numbers ([`Input::Rows`]); none if the
+    /// device has no memory of its own, or the rows are too short to gain by it.
+    ///
+    /// # Errors
+    /// If there is not so much, or the device fails.
+    fn store(&self, _rows: usize, _row_bytes: usize) -> Result<Option<Box<dyn Store>>, ExecError> {
+        Ok(None)
     }
 
     /// What stands for the choices of kernels made so far by measuring (rule 9); none if nothing is chosen so.

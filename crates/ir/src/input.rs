@@ -3,6 +3,7 @@
 //! Invariant: [`HostBytes`] are written through their only handle alone. An executor that copies them later keeps a handle until
 //! the copy is done, so whoever can write them knows that no one reads them any more.
 
+use crate::executor::ExecError;
 use std::any::Any;
 use std::fmt;
 use std::ops::Deref;
@@ -15,14 +16,44 @@ pub enum Input<'a> {
     Bytes(&'a [u8]),
     /// Memory that may be read later, without a copy by the host: the executor keeps a handle until it was.
     Shared(&'a HostBytes),
+    /// Rows of a store, one behind the other: only their numbers go to the device. [`Input::ZEROS`] stands for a row of zeros.
+    Rows {
+        /// Of the executor that runs the program.
+        store: &'a dyn Store,
+        /// Numbers of rows.
+        rows: &'a [u32],
+    },
 }
 
 impl<'a> Input<'a> {
-    /// Its bytes.
-    pub fn bytes(self) -> &'a [u8] {
+    /// The number of no row: zeros.
+    pub const ZEROS: u32 = u32::MAX;
+
+    /// Its bytes, if the host has them.
+    pub fn bytes(self) -> Option<&'a [u8]> {
         match self {
-            Self::Bytes(bytes) => bytes,
-            Self::Shared(memory) => memory,
+            Self::Bytes(bytes) => Some(bytes),
+            Self::Shared(memory) => Some(memory),
+            Self::Rows { .. } => None,
+        }
+    }
+
+    /// How many bytes the program reads.
+    pub fn size(self) -> usize {
+        match self {
+            Self::Bytes(bytes) => bytes.len(),
+            Self::Shared(memory) => memory.len(),
+            Self::Rows { store, rows } => rows.len().saturating_mul(store.row_bytes()),
+        }
+    }
+
+    /// The first row that its store lacks.
+    pub fn lacking(self) -> Option<u32> {
+        match self {
+            Self::Rows { store, rows } => {
+                rows.iter().copied().find(|&row| row != Self::ZEROS && row as usize >= store.rows())
+            }
+            _ => None,
         }
     }
 }
@@ -31,6 +62,21 @@ impl<'a, T: AsRef<[u8]> + ?Sized> From<&'a T> for Input<'a> {
     fn from(bytes: &'a T) -> Self {
         Self::Bytes(bytes.as_ref())
     }
+}
+
+/// Rows of bytes that stay on a device.
+pub trait Store: Any + fmt::Debug + Send + Sync {
+    /// How many.
+    fn rows(&self) -> usize;
+
+    /// Bytes of a row.
+    fn row_bytes(&self) -> usize;
+
+    /// Writes whole or part rows from row `first` on; what was not written is not set.
+    ///
+    /// # Errors
+    /// If they do not fit, or the device fails.
+    fn write(&mut self, first: usize, bytes: &[u8]) -> Result<(), ExecError>;
 }
 
 /// Memory of the host, as an executor has it: page-locked for a GPU.
@@ -154,7 +200,7 @@ mod tests {
         one.get_mut().unwrap().fill(7);
         let kept = one.clone();
         assert!(one.get_mut().is_none() && !one.is_free());
-        assert_eq!((&*kept, Input::Shared(&one).bytes()), (&[7; 6][..], &[7; 6][..]));
+        assert_eq!((&*kept, Input::Shared(&one).bytes()), (&[7; 6][..], Some(&[7; 6][..])));
         assert!(one.is::<Vec<u8>>());
         drop(kept);
         assert!(one.is_free());

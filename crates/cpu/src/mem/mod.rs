@@ -92,7 +92,8 @@ impl<'a> Bases<'a> {
             Room::Input(i) => match self.staged.get(i) {
                 Some(Some(copy)) => (copy.as_ptr(), copy.len()),
                 _ => {
-                    let bytes = self.inputs[i].bytes();
+                    // `stage` refused inputs that the host has not.
+                    let bytes = self.inputs[i].bytes().unwrap_or_default();
                     (bytes.as_ptr().cast_mut(), bytes.len())
                 }
             },

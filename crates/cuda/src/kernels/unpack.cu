@@ -26,3 +26,25 @@ extern "C" __global__ void __launch_bounds__(256) unpack(
     take(from4, to4, count4, width4);
     take(from5, to5, count5, width5);
 }
+
+// One row of a store, or zeros.
+template <typename E>
+__device__ __forceinline__ void fetch(const E* from, E* to, u32 count) {
+    for (u32 i = blockIdx.x * 256u + threadIdx.x; i < count; i += gridDim.x * 256u) to[i] = from ? from[i] : E{};
+}
+
+// Rows of a store, by their numbers, one behind the other to where a program reads them. A row is `count` pieces of `width`
+// bytes (16, 4 or 1); the number 0xffffffff stands for zeros. Blocks with one y share a row.
+extern "C" __global__ void __launch_bounds__(256) gather(
+    u64 store, u64 numbers, u64 to, u64 rows, u64 count, u64 width) {
+    enter();
+    const u64 bytes = count * width;
+    for (u32 r = blockIdx.y; r < u32(rows); r += gridDim.y) {
+        const u32 number = ((const u32*)numbers)[r];
+        const u64 from = number == 0xffffffffu ? 0 : store + number * bytes;
+        const u64 out = to + r * bytes;
+        if (width == 16) fetch((const Piece*)from, (Piece*)out, u32(count));
+        else if (width == 4) fetch((const u32*)from, (u32*)out, u32(count));
+        else fetch((const u8*)from, (u8*)out, u32(count));
+    }
+}
