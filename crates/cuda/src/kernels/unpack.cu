@@ -41,10 +41,10 @@ extern "C" __global__ void __launch_bounds__(256) gather(
     const u64 bytes = count * width;
     for (u32 r = blockIdx.y; r < u32(rows); r += gridDim.y) {
         const u32 number = ((const u32*)numbers)[r];
-        const u64 from = number == 0xffffffffu ? 0 : store + number * bytes;
+        const u64 row = number == 0xffffffffu ? 0 : store + number * bytes;
         const u64 out = to + r * bytes;
-        if (width == 16) fetch((const Piece*)from, (Piece*)out, u32(count));
-        else if (width == 4) fetch((const u32*)from, (u32*)out, u32(count));
-        else fetch((const u8*)from, (u8*)out, u32(count));
+        if (width == 16) fetch((const Piece*)row, (Piece*)out, u32(count));
+        else if (width == 4) fetch((const u32*)row, (u32*)out, u32(count));
+        else fetch((const u8*)row, (u8*)out, u32(count));
     }
 }
