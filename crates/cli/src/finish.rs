@@ -72,6 +72,7 @@ mod tests {
             training,
             bad_steps: 0,
             validation_loss: None,
+            padding: Default::default(),
             counts,
         }
     }

@@ -82,10 +82,24 @@ choice! {
         Tsv = "tsv",
         /// Sharded parquet files.
         Parquet = "parquet",
+        /// WebDataset: tar archives in which the files of one name are a sample.
+        WebDataset = "webdataset",
         /// A folder of pictures with captions beside them.
         Folder = "folder",
         /// The captioning set of the published recipe.
         Coco = "coco",
+    }
+}
+
+choice! {
+    /// Over what rows are shuffled.
+    Shuffle {
+        /// The whole split, unless its files have more than 8 GiB: then windows.
+        Auto = "auto",
+        /// The whole split: any row may follow any other.
+        Full = "full",
+        /// Blocks of the files, and rows within windows of some blocks: files are read about once, in stretches.
+        Window = "window",
     }
 }
 

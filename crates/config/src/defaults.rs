@@ -3,7 +3,7 @@
 
 use crate::choices::{
     AmpDtype, AmpResidual, Architecture, CaptionChoice, Dataset, Device, Loss, LrSchedule, Optimizer,
-    Padding, Pixels, Quoting, Residual, Unknown,
+    Padding, Pixels, Quoting, Residual, Shuffle, Unknown,
 };
 use crate::types::{DataConfig, ModelConfig, Switch, TrainerConfig, Workers};
 
@@ -58,6 +58,9 @@ impl Default for DataConfig {
             max_seq_length: None,
             loss: Loss::Masked,
             endless: false,
+            bucket: false,
+            shuffle: Shuffle::Auto,
+            shuffle_window: 8192,
             num_workers: Workers::Auto,
             cache: "auto".into(),
             pinned_memory: true,

@@ -3,7 +3,7 @@
 
 use crate::choices::{
     Alpha, AmpDtype, AmpResidual, Architecture, CaptionChoice, Dataset, Device, Loss, LrSchedule, Optimizer,
-    Padding, Pixels, ProfilerMode, Quoting, Residual, Unknown,
+    Padding, Pixels, ProfilerMode, Quoting, Residual, Shuffle, Unknown,
 };
 
 /// What a key may hold, besides `null` where [`Key::nullable`] says so.
@@ -205,6 +205,9 @@ pub const KEYS: &[Key] = &[
     int("data_config.max_seq_length", 1, 1 << 20, "Longest caption in tokens, longer ones are cut and counted; null: what max_positions allows.").or_null(),
     word("data_config.loss", Loss::NAMES, "Positions that count: masked (no padding, with end of text) or published (padding counts, no end of text)."),
     flag("data_config.endless", "Draw the training split again, newly shuffled, until max_iters."),
+    flag("data_config.bucket", "Within 32 batches, put captions of like length into one batch and shuffle the batches: less padding, another order."),
+    word("data_config.shuffle", Shuffle::NAMES, "Shuffle rows over the whole split (full), or blocks of the files and rows within a window of them; auto: full up to 8 GiB of files."),
+    int("data_config.shuffle_window", 1, STEPS, "Rows of a shuffle window, at least; more shuffle better, fewer keep less of the files in memory."),
     auto_or_int("data_config.num_workers", DEPTH, "Threads that decode ahead; 0: decode in the training thread; auto: one a core, but of more than two cores one is left to the training thread (on the CPU they sleep beside its threads while 4 batches are ready). No result depends on it."),
     text("data_config.cache", "Where decoded pictures are kept for later epochs and runs: off, a file, a folder, or auto: in ~/.cache/ocelli/data, from 16 MB on, 64 GB in all, where twice that is free."),
     flag("data_config.pinned_memory", "Batches go to a GPU by way of page-locked memory, which it copies by itself; off: by way of plain memory, which the driver copies first.").engine(),

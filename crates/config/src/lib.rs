@@ -30,7 +30,7 @@ mod yaml;
 
 pub use choices::{
     Alpha, AmpDtype, AmpResidual, Architecture, CaptionChoice, Dataset, Device, Loss, LrSchedule, Optimizer,
-    Padding, Pixels, ProfilerMode, Quoting, Residual, Unknown,
+    Padding, Pixels, ProfilerMode, Quoting, Residual, Shuffle, Unknown,
 };
 pub use error::{ConfigErrors, Problem, ProblemKind};
 pub use groups::Pattern;

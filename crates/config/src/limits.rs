@@ -132,7 +132,8 @@ fn encoding(config: &Config) -> Option<String> {
 
 fn splits(config: &Config) -> Option<String> {
     let data = &config.data;
-    let named = matches!(data.dataset, Dataset::Parquet | Dataset::Folder | Dataset::Coco);
+    let named =
+        matches!(data.dataset, Dataset::Parquet | Dataset::WebDataset | Dataset::Folder | Dataset::Coco);
     if !named {
         let split = data.val_split.as_ref()?;
         return Some(format!(

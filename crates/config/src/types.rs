@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use crate::choices::{
     Alpha, AmpDtype, AmpResidual, Architecture, CaptionChoice, Dataset, Device, Loss, LrSchedule, Optimizer,
-    Padding, Pixels, ProfilerMode, Quoting, Residual, Unknown,
+    Padding, Pixels, ProfilerMode, Quoting, Residual, Shuffle, Unknown,
 };
 
 /// Everything one run depends on.
@@ -120,6 +120,12 @@ pub struct DataConfig {
     pub loss: Loss,
     /// The training split is drawn again by new permutations until `max_iters`.
     pub endless: bool,
+    /// Rows with captions of like length make up a batch.
+    pub bucket: bool,
+    /// Over what rows are shuffled.
+    pub shuffle: Shuffle,
+    /// Rows of a shuffle window, at least.
+    pub shuffle_window: usize,
     /// Threads that decode ahead.
     pub num_workers: Workers,
     /// Where decoded pictures are kept: `auto`, `off`, or a file or folder.

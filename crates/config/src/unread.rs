@@ -40,7 +40,7 @@ const UNREAD: [Unread; 4] = [
     ),
     (
         &["data_config.train_samples", "data_config.val_samples"],
-        &[Dataset::Csv, Dataset::Tsv, Dataset::Parquet, Dataset::Folder, Dataset::Coco],
+        &[Dataset::Csv, Dataset::Tsv, Dataset::Parquet, Dataset::WebDataset, Dataset::Folder, Dataset::Coco],
         "the source has the rows that it has",
     ),
 ];

@@ -12,7 +12,7 @@ pub use origin::{Origin, origin};
 use crate::engine::{Engine, EngineError};
 use crate::error::TrainError;
 use crate::snapshot::{DType, Meta, Snapshot, Spec, Tensor};
-use ocelli_data::sampler::Position;
+use ocelli_data::sampler::{BUCKET_WINDOW, Position};
 use ocelli_data::tokenizer::Tokenizer;
 use ocelli_ir::{Slot, SlotId, SlotKind, StateSpec};
 use std::borrow::Cow;
@@ -71,7 +71,8 @@ pub fn restore(
     Ok(())
 }
 
-/// Where a run goes on: the position in the data stream, in batches of `global_batch`.
+/// Where a run goes on: the position in the data stream, in batches of `global_batch`. If rows are brought together by
+/// length (`bucket`), batches of another size are other rows of a window: then it goes on where windows begin.
 ///
 /// # Errors
 /// If the snapshot's position cannot be read.
@@ -79,6 +80,7 @@ pub fn position(
     path: &Path,
     meta: &Meta,
     global_batch: u64,
+    bucket: bool,
 ) -> Result<(Position, Option<String>), TrainError> {
     let at: Position = serde_json::from_str(&meta.position)
         .map_err(|e| refused(path, format!("its position in the data cannot be read: {e}")))?;
@@ -91,8 +93,13 @@ pub fn position(
         let why = format!("its position in the data cannot be right: batch {} of {before} rows", at.batch);
         return Err(refused(path, why));
     };
-    let at_row = rows / global_batch * global_batch;
-    let position = Position { epoch: at.epoch, batch: rows / global_batch };
+    let window = if bucket { BUCKET_WINDOW } else { 1 };
+    // Those of the window that the snapshot stands in may have been drawn or not.
+    let whole = window.saturating_mul(before).max(1);
+    let done = rows / whole * whole;
+    let batch = done / (window * global_batch) * window;
+    let at_row = batch * global_batch;
+    let position = Position { epoch: at.epoch, batch };
     if at_row == rows {
         return Ok((position, None));
     }

@@ -69,6 +69,17 @@ pub enum Ended {
     NoWeight,
 }
 
+/// Places of text that a part of a run computed: tokens of captions and padding.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Padding {
+    /// All of them, of the rows that were drawn.
+    pub places: u64,
+    /// As many there would have been if rows were not brought together by length.
+    pub unsorted: u64,
+    /// Those with a token of a caption.
+    pub captions: u64,
+}
+
 /// What a whole run did.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Summary {
@@ -86,6 +97,8 @@ pub struct Summary {
     pub bad_steps: u64,
     /// The last validation loss.
     pub validation_loss: Option<f64>,
+    /// Places of text in this part.
+    pub padding: Padding,
     /// Odd rows.
     pub counts: Counts,
 }

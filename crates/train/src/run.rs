@@ -12,6 +12,7 @@ mod held_out;
 mod judge;
 mod keep;
 mod metrics;
+mod padding;
 mod progress;
 mod save;
 mod start;
@@ -22,7 +23,7 @@ mod validate;
 use crate::engine::{Engine, StepMetrics};
 use crate::error::TrainError;
 use crate::prepare::Prepared;
-use crate::report::{Event, Reporter, Summary};
+use crate::report::{Event, Padding, Reporter, Summary};
 use bad_steps::BadSteps;
 use behind::Behind;
 use clock::Window;
@@ -107,6 +108,9 @@ struct Run<'a> {
     /// The last step that it has seen.
     last: Option<StepMetrics>,
     bad: BadSteps,
+    padding: Padding,
+    /// As far as it was told of.
+    padding_told: Padding,
     under: Under,
     window: Window,
     whole: Window,
@@ -171,6 +175,9 @@ impl Run<'_> {
         let due = self.look(taken)?;
         let epoch_ended = self.epoch_ended();
         self.judge()?;
+        if epoch_ended {
+            self.tell_padding();
+        }
         let t = &self.request.config.trainer;
         let (save, validate) = (t.snapshot_interval.is_none(), t.eval_interval.is_none());
         // Saved first: what goes wrong in a validation costs no step.

@@ -9,6 +9,7 @@ use ocelli_data::source::csv::Csv;
 use ocelli_data::source::folder::Folder;
 use ocelli_data::source::parquet::{Parquet, ParquetOptions};
 use ocelli_data::source::shapes::{Shapes, Split};
+use ocelli_data::source::tar::{Tar, TarOptions};
 use ocelli_data::source::{Encoding, Quoting, Source, SplitNames, TextOptions, first_captions};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -51,6 +52,7 @@ pub fn open(c: &Config, stop: &AtomicBool, reporter: &mut dyn Reporter) -> Resul
             Ok(Sources::new(c, Arc::new(splits.train), validation, lines))
         }
         Dataset::Parquet => parquet(c, path),
+        Dataset::WebDataset => webdataset(c, path),
         Dataset::Coco => coco(c, stop, reporter),
         Dataset::Shapes => Ok(shapes(c)),
     }
@@ -82,6 +84,14 @@ impl Sources {
 
 fn parquet(c: &Config, path: &Path) -> Result<Sources, TrainError> {
     let splits = Parquet::open(path, &split_names(c), &parquet_options(c))?;
+    let validation = splits.validation.map(|v| Arc::new(v) as Arc<dyn Source>);
+    let lines = Lines { notes: splits.notes, warnings: splits.warnings };
+    Ok(Sources::new(c, Arc::new(splits.train), validation, lines))
+}
+
+fn webdataset(c: &Config, path: &Path) -> Result<Sources, TrainError> {
+    let options = TarOptions { caption_col: c.data.caption_col.clone(), decode: settings::decoding(c) };
+    let splits = Tar::open(path, &split_names(c), &options)?;
     let validation = splits.validation.map(|v| Arc::new(v) as Arc<dyn Source>);
     let lines = Lines { notes: splits.notes, warnings: splits.warnings };
     Ok(Sources::new(c, Arc::new(splits.train), validation, lines))

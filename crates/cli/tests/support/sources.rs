@@ -18,9 +18,9 @@ pub struct Row {
     pub caption: String,
 }
 
-/// Every kind: tables, parquet with `struct<bytes, path>` and with plain bytes, folders with each kind of metadata.
-pub const KINDS: [&str; 7] =
-    ["rows.csv", "rows.tsv", "rows.parquet", "plain.parquet", "listed", "lines", "beside"];
+/// Every kind: tables, parquet with `struct<bytes, path>` and with plain bytes, WebDataset, folders with each kind of metadata.
+pub const KINDS: [&str; 8] =
+    ["rows.csv", "rows.tsv", "rows.parquet", "plain.parquet", "rows.tar", "listed", "lines", "beside"];
 
 /// The key that names a kind.
 pub fn dataset(kind: &str) -> &'static str {
@@ -28,6 +28,7 @@ pub fn dataset(kind: &str) -> &'static str {
         Some("csv") => "data_config.dataset=csv",
         Some("tsv") => "data_config.dataset=tsv",
         Some("parquet") => "data_config.dataset=parquet",
+        Some("tar") => "data_config.dataset=webdataset",
         _ => "data_config.dataset=folder",
     }
 }
@@ -39,6 +40,7 @@ pub fn write(b: &Bench, kind: &str, rows: &[Row]) {
         "rows.csv" => table(&path, b',', &["image", "caption"], encoded(rows)),
         "rows.tsv" => table(&path, b'\t', &["image", "caption"], encoded(rows)),
         "rows.parquet" | "plain.parquet" => parquet(&path, kind == "rows.parquet", rows),
+        "rows.tar" => webdataset(&path, rows),
         _ => folder(&path, kind, rows),
     }
 }
@@ -52,6 +54,22 @@ fn table(path: &Path, delimiter: u8, names: &[&str; 2], rows: impl Iterator<Item
     writer.write_record(names).unwrap();
     rows.for_each(|row| writer.write_record(row).unwrap());
     writer.flush().unwrap();
+}
+
+/// A tar archive of pictures and texts; the endings say nothing of what a picture is.
+fn webdataset(path: &Path, rows: &[Row]) {
+    let mut archive = tar::Builder::new(std::fs::File::create(path).unwrap());
+    let mut put = |name: String, bytes: &[u8]| {
+        let mut header = tar::Header::new_gnu();
+        header.set_size(bytes.len() as u64);
+        header.set_mode(0o644);
+        archive.append_data(&mut header, name, bytes).unwrap();
+    };
+    for (i, row) in rows.iter().enumerate() {
+        put(format!("{i:05}.jpg"), &row.picture);
+        put(format!("{i:05}.txt"), row.caption.as_bytes());
+    }
+    archive.finish().unwrap();
 }
 
 fn folder(path: &Path, kind: &str, rows: &[Row]) {

@@ -12,8 +12,8 @@ use super::lengths::{Lengths, TextLength};
 use super::text::{Layout, LossMode, Text};
 use crate::image::Warnings;
 use crate::memory::Reading;
-use crate::sampler::Slot;
-use crate::source::{BadSample, Groups, Sample, Source};
+use crate::sampler::{CaptionLengths, Slot};
+use crate::source::{BadSample, Blocks, Groups, Sample, Source};
 use crate::stages::{Stage, timed};
 use crate::text::printable;
 use crate::tokenizer::Tokenizer;
@@ -141,6 +141,12 @@ impl Dataset {
         caught(|| self.source.number(row)).unwrap_or(row)
     }
 
+    /// Which rows lie together on disk, where that matters.
+    pub fn blocks(&self) -> Option<Blocks> {
+        let blocks = self.source.blocks()?;
+        Some(self.drawn_groups().map_or_else(|| blocks.clone(), |(groups, _)| blocks.of_pictures(groups)))
+    }
+
     fn drawn_groups(&self) -> Option<(&Groups, u64)> {
         Some((self.source.groups()?, self.random?))
     }
@@ -183,9 +189,7 @@ impl Dataset {
 
     /// Characters of the longest caption of a global batch, without reading any: the same on every rank.
     pub(crate) fn longest(&self, slots: &[Slot]) -> usize {
-        let chars =
-            |s: &Slot| caught(|| self.source.caption_chars(self.source_row(s.row, s.pass))).unwrap_or(0);
-        slots.iter().map(chars).max().unwrap_or(0)
+        slots.iter().map(|slot| self.caption_length(slot)).max().unwrap_or(0)
     }
 
     /// The layout of batches whose longest caption has so many characters. A caption has at most as many ids.
@@ -237,6 +241,12 @@ impl Dataset {
             return Err(bad(&*self.source, row, "caption_changed", detail));
         }
         Ok(Row { text: Text { ids, cut }, replaced, warnings: sample.warnings })
+    }
+}
+
+impl CaptionLengths for Dataset {
+    fn caption_length(&self, slot: &Slot) -> usize {
+        caught(|| self.source.caption_chars(self.source_row(slot.row, slot.pass))).unwrap_or(0)
     }
 }
 

@@ -26,7 +26,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use thiserror::Error;
 
 use crate::image::DecodeOptions;
-use crate::source::{BadSample, Groups, Repeats, Sample, Source};
+use crate::source::{BadSample, Blocks, Groups, Repeats, Sample, Source};
 use crate::stages::{Stage, timed};
 use crate::text::count;
 use making::Making;
@@ -403,6 +403,14 @@ impl Source for Cached {
 
     fn unknown_repeats(&self) -> Option<String> {
         self.source.unknown_repeats()
+    }
+
+    fn blocks(&self) -> Option<&Blocks> {
+        self.source.blocks()
+    }
+
+    fn bytes(&self) -> u64 {
+        self.source.bytes()
     }
 
     fn number(&self, row: usize) -> usize {

@@ -4,6 +4,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError, RwLock};
 
 use super::rows::Rows;
+use super::shared::Longest;
 use super::{Loaded, LoaderError};
 use crate::batch::{Batch, Dataset, Layout, Memory, NoMemory, Skipped};
 use crate::sampler::{Position, Sampler, Slot};
@@ -13,6 +14,7 @@ use crate::stages::{Stage, timed};
 pub(super) struct Job {
     position: Position,
     pub(super) next: Position,
+    unsorted_text: usize,
     /// This rank's rows: the present ones, which come first.
     slots: Vec<Slot>,
     layout: Layout,
@@ -25,25 +27,26 @@ pub(super) struct Job {
 }
 
 impl Job {
-    /// Plans the batch at `position` into the buffers of `batch`, or `memory`, for captions of up to `longest` characters;
+    /// Plans the batch at `position` into the buffers of `batch`, or `memory`, for captions of up to so many characters;
     /// absent rows are filled at once.
     pub(super) fn plan(
         dataset: &Dataset,
         sampler: &Sampler,
         position: Position,
-        longest: usize,
+        longest: Longest,
         mut batch: Batch,
         memory: &Memory,
     ) -> Result<Self, LoaderError> {
         let global = sampler.batch(position);
-        let layout = dataset.layout(longest);
+        let layout = dataset.layout(longest.sorted);
+        let unsorted_text = dataset.layout(longest.unsorted).length.padded;
         let options = sampler.options();
         let slots = global.of_rank(options).to_vec();
         let (rows, text_len, size) = (options.batch_per_rank, layout.length.padded, dataset.size());
         batch.reshape(rows, text_len, size, memory)?;
         let first = global.start.wrapping_add((options.rank * options.batch_per_rank) as u64);
         for (i, index) in batch.sample_index.iter_mut().enumerate() {
-            *index = first.wrapping_add(i as u64) as u32;
+            *index = slots.get(i).map_or(first.wrapping_add(i as u64) as u32, |slot| slot.sample_index);
         }
         for slot in slots.len()..options.batch_per_rank {
             batch.blank(slot, &layout);
@@ -56,7 +59,7 @@ impl Job {
         let pictures = RwLock::new(Some(pictures));
         let left = AtomicUsize::new(slots.len());
         let (position, next, batch) = (global.position, global.next, batch.into());
-        Ok(Self { position, next, slots, layout, batch, pictures, left })
+        Ok(Self { position, next, unsorted_text, slots, layout, batch, pictures, left })
     }
 
     /// How many rows are to be read.
@@ -102,6 +105,6 @@ impl Job {
         let pictures = self.pictures.write().unwrap_or_else(PoisonError::into_inner).take();
         batch.images = pictures.map(Rows::join).unwrap_or_default();
         batch.finish();
-        Loaded { batch, position: self.position, next: self.next }
+        Loaded { batch, position: self.position, next: self.next, unsorted_text: self.unsorted_text }
     }
 }

@@ -41,6 +41,8 @@ pub struct Loaded {
     pub position: Position,
     /// Where the next one stands: what a snapshot taken after this batch keeps.
     pub next: Position,
+    /// The `T` that the batch at this place would have if rows were not brought together by length.
+    pub unsorted_text: usize,
 }
 
 /// Why there is no batch. A bad sample is never a reason.

@@ -50,6 +50,13 @@ struct Entry {
     taken: usize,
 }
 
+/// Characters of the longest caption of a step, as its rows are and as they would be in the order of the stream.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Longest {
+    pub(super) sorted: usize,
+    pub(super) unsorted: usize,
+}
+
 enum Work {
     Plan(Position, Box<Batch>),
     Fill(Arc<Job>, usize),
@@ -162,15 +169,17 @@ impl Shared {
     }
 
     /// Characters of the longest caption of the step that the batch at `position` belongs to.
-    fn longest(&self, position: Position) -> usize {
+    fn longest(&self, position: Position) -> Longest {
         let first = if position.epoch == self.from.epoch { self.from.batch } else { 0 };
         let size = self.options.window.max(1) as u64;
         let mut at =
             Position { batch: position.batch - position.batch.wrapping_sub(first) % size, ..position };
-        let mut longest = 0;
+        let mut longest = Longest::default();
         for _ in 0..size {
             let batch = self.sampler.batch(at);
-            longest = longest.max(self.dataset.longest(&batch.slots));
+            let sorted = self.dataset.longest(&batch.slots);
+            longest.sorted = longest.sorted.max(sorted);
+            longest.unsorted = longest.unsorted.max(batch.unsorted_longest.unwrap_or(sorted));
             if batch.next.epoch != position.epoch {
                 break;
             }

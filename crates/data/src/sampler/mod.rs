@@ -5,17 +5,24 @@
 //! All rows drawn by a run form one stream: the permutation of epoch 0, then that of epoch 1, and so on. A
 //! batch is a window of the stream. In a finite run the windows begin anew at each epoch, so the last one of
 //! an epoch may be short; in an endless run they cross the borders and are always full.
+mod buckets;
+mod memo;
 mod permutation;
 #[cfg(test)]
 mod tests;
+mod window;
 
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
+use crate::source::Blocks;
 use crate::split::Rows;
+use buckets::Buckets;
+pub use buckets::{BUCKET_WINDOW, CaptionLengths};
 pub(crate) use permutation::Permutation;
+use window::Grouped;
 
 /// Where the next batch begins: kept in snapshots.
 ///
@@ -49,8 +56,11 @@ pub struct GlobalBatch {
     pub next: Position,
     /// The rows in order: `global_batch` of them, or fewer at the end of a finite epoch (never none).
     pub slots: Vec<Slot>,
-    /// The place in the stream of the first one.
+    /// The place in the stream at which its window begins: that of the first one, unless rows are brought together by
+    /// length.
     pub start: u64,
+    /// Where rows are brought together by length, the longest caption that this batch would have had otherwise.
+    pub unsorted_longest: Option<usize>,
 }
 
 /// How batches are drawn.
@@ -98,10 +108,14 @@ pub enum SamplerError {
 }
 
 /// Draws the rows of batches.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct Sampler {
     rows: Arc<Rows>,
     options: SamplerOptions,
+    /// Rows are shuffled within windows of blocks, not over the whole epoch.
+    grouped: Option<Arc<Grouped>>,
+    /// Rows of like length are brought together.
+    buckets: Option<Buckets>,
 }
 
 impl Sampler {
@@ -121,7 +135,21 @@ impl Sampler {
         if batch_per_rank.checked_mul(world).is_none_or(|n| u32::try_from(n).is_err()) {
             return Err(SamplerError::TooLarge { batch_per_rank, world });
         }
-        Ok(Self { rows: Arc::new(rows), options })
+        Ok(Self { rows: Arc::new(rows), options, grouped: None, buckets: None })
+    }
+
+    /// Shuffles the `blocks` that rows lie in, and rows within windows of at least `rows` of them; nothing changes if
+    /// rows are not shuffled.
+    #[must_use]
+    pub fn with_shuffle_window(self, blocks: &Blocks, rows: usize) -> Self {
+        let grouped = self.options.shuffle.then(|| Grouped::new(&self.rows, blocks, rows)).flatten();
+        Self { grouped: grouped.map(Arc::new), ..self }
+    }
+
+    /// Brings rows with captions of like length together, within windows of [`BUCKET_WINDOW`] batches.
+    #[must_use]
+    pub fn with_buckets(self, lengths: Arc<dyn CaptionLengths>) -> Self {
+        Self { buckets: Some(Buckets::new(lengths)), ..self }
     }
 
     /// Every row once, in order, on one process: for evaluation.
@@ -175,7 +203,22 @@ impl Sampler {
         let start = position.epoch.wrapping_mul(rows).wrapping_add(within);
         let count = if self.options.endless { size } else { size.min(rows - within) };
         let next = self.normalise(Position { batch: position.batch.wrapping_add(1), ..position });
-        GlobalBatch { position, next, slots: self.stream(start, count), start }
+        let (slots, unsorted_longest) = match &self.buckets {
+            Some(buckets) if count == size => self.sorted(buckets, position.batch, start),
+            _ => (self.stream(start, count), None),
+        };
+        GlobalBatch { position, next, slots, start, unsorted_longest }
+    }
+
+    /// The full batch of this number, which begins at `start` of the stream, out of its window sorted by length.
+    fn sorted(&self, buckets: &Buckets, batch: u64, start: u64) -> (Vec<Slot>, Option<usize>) {
+        let size = self.global_batch() as u64;
+        let within = batch % BUCKET_WINDOW;
+        let full = if self.options.endless { u64::MAX } else { self.rows.len() as u64 / size };
+        let batches = BUCKET_WINDOW.min(full - (batch - within));
+        let place = (start.wrapping_sub(within.wrapping_mul(size)), batches * size);
+        let draw = || self.stream(place.0, place.1);
+        buckets.window(self.options.seed, place, size as usize, draw).batch(within as usize, size as usize)
     }
 
     /// The rows at places `start..start + count` of the stream.
@@ -190,16 +233,37 @@ impl Sampler {
                     epoch = place / rows;
                     order = self.order(epoch);
                 }
-                let i = order.as_ref().map_or(place % rows, |order| order.at(place % rows));
-                Some(Slot { row: self.rows.get(i as usize)?, pass: epoch, sample_index: place as u32 })
+                let row = self.row(&order, place % rows)?;
+                Some(Slot { row, pass: epoch, sample_index: place as u32 })
             })
             .collect()
     }
 
-    fn order(&self, epoch: u64) -> Option<Permutation> {
-        let SamplerOptions { seed, shuffle, .. } = self.options;
-        shuffle.then(|| Permutation::new(self.rows.len() as u64, seed, "data order", epoch))
+    fn row(&self, order: &Order, place: u64) -> Option<usize> {
+        match order {
+            Order::AsTheyAre => self.rows.get(place as usize),
+            Order::Permuted(order) => self.rows.get(order.at(place) as usize),
+            Order::Windows(grouped, epoch) => grouped.at(epoch, place as usize),
+        }
     }
+
+    fn order(&self, epoch: u64) -> Order {
+        let SamplerOptions { seed, shuffle, .. } = self.options;
+        match &self.grouped {
+            Some(grouped) => Order::Windows(grouped.clone(), grouped.epoch(seed, epoch)),
+            None if shuffle => {
+                Order::Permuted(Permutation::new(self.rows.len() as u64, seed, "data order", epoch))
+            }
+            None => Order::AsTheyAre,
+        }
+    }
+}
+
+/// The order of an epoch.
+enum Order {
+    AsTheyAre,
+    Permuted(Permutation),
+    Windows(Arc<Grouped>, Arc<window::Epoch>),
 }
 
 impl GlobalBatch {

@@ -124,3 +124,76 @@ fn refusals() {
     assert_eq!(new(1, 1, 0, 0), SamplerError::Rank { rank: 0, world: 0 });
     assert!(matches!(new(1, usize::MAX, 0, 2), SamplerError::TooLarge { .. }));
 }
+
+/// Captions whose length is a function of the row.
+struct Spread;
+
+impl CaptionLengths for Spread {
+    fn caption_length(&self, slot: &Slot) -> usize {
+        20 + slot.row * 7919 % 61
+    }
+}
+
+fn longest(slots: &[Slot]) -> usize {
+    slots.iter().map(|slot| Spread.caption_length(slot)).max().unwrap()
+}
+
+proptest! {
+    /// By length, and in windows of blocks: the same places of the stream, every row once, whoever asks for whatever
+    /// batch first; the short batch stays last.
+    #[test]
+    fn exactly_once_by_length_and_in_windows(
+        n in 1usize..900, batch in 1usize..9, w in 0usize..4, endless: bool, window in 0usize..80, seed: u64,
+    ) {
+        let world = [1, 2, 4, 8][w];
+        let make = || {
+            let options = SamplerOptions {
+                seed, shuffle: true, endless, batch_per_rank: batch, rank: world - 1, world,
+            };
+            let sampler = Sampler::new(Rows::all(n), options).unwrap().with_buckets(Arc::new(Spread));
+            let blocks = Blocks::join((0..n).map(|row| (row, false)), n, 7);
+            if window == 0 { sampler } else { sampler.with_shuffle_window(&blocks, window) }
+        };
+        let (one, size) = (make(), batch * world);
+        // Two epochs, or in an endless run as many whole windows.
+        let windows = (2 * n).div_ceil(size * BUCKET_WINDOW as usize) as u64;
+        let batches = one.batches_per_epoch().map_or(windows * BUCKET_WINDOW, |b| 2 * b);
+        let (mut position, mut places, mut rows) = (Position::default(), Vec::new(), vec![0u32; n]);
+        let mut all = Vec::new();
+        for _ in 0..batches {
+            let global = one.batch(position);
+            prop_assert!(global.slots.len() == size || global.next.epoch > global.position.epoch);
+            places.extend(global.slots.iter().map(|slot| slot.sample_index as usize));
+            global.slots.iter().for_each(|slot| rows[slot.row] += 1);
+            position = global.next;
+            all.push(global);
+        }
+        for global in all.iter().rev().step_by(5) {
+            prop_assert_eq!(&make().batch(global.position), global);
+        }
+        places.sort_unstable();
+        prop_assert!(places.iter().enumerate().all(|(i, place)| i == *place), "every place once");
+        if !endless {
+            prop_assert!(rows.iter().all(|drawn| *drawn == 2));
+        }
+    }
+}
+
+#[test]
+fn by_length_less_is_padded_and_the_sum_without_is_told() {
+    let plain = sampler(5000, 16, 2, 0, false);
+    let sorted = plain.clone().with_buckets(Arc::new(Spread));
+    let (mut with, mut without, mut told) = (0, 0, 0);
+    for batch in 0..plain.batches_per_epoch().unwrap() {
+        let at = Position { epoch: 1, batch };
+        let (s, p) = (sorted.batch(at), plain.batch(at));
+        with += longest(&s.slots);
+        without += longest(&p.slots);
+        told += s.unsorted_longest.unwrap_or(longest(&s.slots));
+    }
+    assert_eq!(told, without);
+    assert!((with as f64) < 0.75 * without as f64, "{with} of {without}");
+    let first: Vec<usize> =
+        (0..32).map(|batch| longest(&sorted.batch(Position { epoch: 0, batch }).slots)).collect();
+    assert!(!first.is_sorted(), "batches of a window are shuffled: {first:?}");
+}

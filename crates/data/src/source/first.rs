@@ -2,21 +2,22 @@
 
 use std::sync::Arc;
 
-use super::{BadSample, Groups, Repeats, Sample, Source};
+use super::{BadSample, Blocks, Groups, Repeats, Sample, Source};
 
-/// One row for each picture of a source, and which of these show the same.
-struct First(Arc<dyn Source>, Option<Repeats>);
+/// One row for each picture of a source, which of these show the same, and which lie together.
+struct First(Arc<dyn Source>, Option<Repeats>, Option<Blocks>);
 
 /// `source` with the first caption of each picture alone; itself, if no picture has several.
 pub fn first_captions(source: Arc<dyn Source>) -> Arc<dyn Source> {
     if source.groups().is_none() {
         return source;
     }
-    let all = First(source, None);
+    let blocks = source.blocks().zip(source.groups()).map(|(blocks, groups)| blocks.of_pictures(groups));
+    let all = First(source, None, None);
     let repeats = all.0.repeats().and_then(|repeats| {
         Repeats::new((0..all.len()).filter_map(|row| repeats.of_row().get(all.row(row)).copied()))
     });
-    Arc::new(First(all.0, repeats))
+    Arc::new(First(all.0, repeats, blocks))
 }
 
 impl First {
@@ -54,6 +55,14 @@ impl Source for First {
 
     fn unknown_repeats(&self) -> Option<String> {
         self.0.unknown_repeats()
+    }
+
+    fn blocks(&self) -> Option<&Blocks> {
+        self.2.as_ref()
+    }
+
+    fn bytes(&self) -> u64 {
+        self.0.bytes()
     }
 
     fn number(&self, row: usize) -> usize {

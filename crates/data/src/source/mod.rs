@@ -20,9 +20,11 @@ pub mod pictures;
 mod positioned;
 mod repeats;
 pub mod shapes;
+mod spans;
 mod splits;
 mod standin;
 mod table;
+pub mod tar;
 mod transcode;
 mod unmarked;
 
@@ -41,9 +43,10 @@ pub use options::{Quoting, TextOptions};
 pub use picture::MAX_FILE_BYTES;
 pub(crate) use positioned::{read_exact_at, write_all_at};
 pub use repeats::Repeats;
+pub use spans::Blocks;
 pub use splits::SplitNames;
 pub(crate) use standin::stand_in;
-pub use standin::{begins_as_picture, holds_parquet};
+pub use standin::{begins_as_picture, holds_parquet, holds_tar};
 
 /// What goes with a picture that was read; the pixels are where the reader wanted them.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -165,6 +168,16 @@ pub trait Source: Send + Sync {
     /// [`repeats`](Self::repeats) has all pictures that are equal to the byte.
     fn unknown_repeats(&self) -> Option<String> {
         None
+    }
+
+    /// Rows that lie together on disk; `None` if any order of rows costs the same.
+    fn blocks(&self) -> Option<&Blocks> {
+        None
+    }
+
+    /// Bytes of the files that rows are read from; 0 if they are drawn.
+    fn bytes(&self) -> u64 {
+        0
     }
 
     /// The number by which people know a row: that of the source itself, from 0, wherever a picture's captions are

@@ -17,6 +17,8 @@ pub(crate) enum Wanted {
     Lines(Encoding),
     /// A parquet file.
     Parquet,
+    /// A tar archive.
+    Tar,
 }
 
 impl Wanted {
@@ -25,6 +27,7 @@ impl Wanted {
             Self::Table(_) => "CSV",
             Self::Lines(_) => "lines of JSON",
             Self::Parquet => "parquet",
+            Self::Tar => "a tar archive",
         }
     }
 }
@@ -92,6 +95,12 @@ fn folder(path: &Path, wanted: Wanted) -> String {
 pub fn holds_parquet(folder: &Path) -> bool {
     let walk = walkdir::WalkDir::new(folder).max_depth(4).into_iter().filter_map(Result::ok).take(10_000);
     walk.map(walkdir::DirEntry::into_path).any(|p| p.extension().is_some_and(|e| e == "parquet"))
+}
+
+/// True if there is a tar archive in a folder or some levels below it.
+pub fn holds_tar(folder: &Path) -> bool {
+    let walk = walkdir::WalkDir::new(folder).max_depth(4).into_iter().filter_map(Result::ok).take(10_000);
+    walk.map(walkdir::DirEntry::into_path).any(|p| p.extension().is_some_and(|e| e == "tar"))
 }
 
 /// What a folder of Arrow files is, as `save_to_disk` of `datasets` writes them.
@@ -162,6 +171,7 @@ fn what(head: &[u8], wanted: Wanted) -> Option<String> {
         _ if head.starts_with(b"PAR1") => {
             Some(format!("is a parquet file, not {}: set data_config.dataset=parquet", wanted.name()))
         }
+        Wanted::Tar => None,
         Wanted::Table(_) if json => {
             Some(format!("is JSON, not CSV (an error answer in place of a download?): `{shown}`"))
         }
@@ -227,6 +237,8 @@ pub(crate) fn dataset(path: &Path, file: &File) -> String {
     let named = |ending: &str| path.extension().is_some_and(|e| e.eq_ignore_ascii_case(ending));
     let dataset = if head.starts_with(b"PAR1") {
         "parquet"
+    } else if head.get(257..262) == Some(b"ustar") {
+        "webdataset"
     } else if begins_as_picture(head) {
         return "; give the folder that it lies in".into();
     } else if named("jsonl") {

@@ -2,17 +2,19 @@
 
 use ocelli_config::Dataset;
 use ocelli_data::source::pictures::Pictures;
-use ocelli_data::source::{begins_as_picture, holds_parquet};
+use ocelli_data::source::{begins_as_picture, holds_parquet, holds_tar};
 use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
 /// Bytes by which a file is told.
-const HEAD: u64 = 16;
+const HEAD: u64 = 512;
 
 /// Endings of what is a file, not a data set of the hub.
-const FILES: [&str; 13] =
-    ["csv", "tsv", "tab", "parquet", "jsonl", "json", "txt", "png", "apng", "jpg", "jpeg", "webp", "gif"];
+const FILES: [&str; 15] = [
+    "csv", "tsv", "tab", "parquet", "jsonl", "json", "txt", "png", "apng", "jpg", "jpeg", "webp", "gif",
+    "tar", "tgz",
+];
 
 /// A kind of source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,6 +42,8 @@ pub fn guess(source: &str) -> Kind {
     match &*ending {
         _ if head.starts_with(b"PAR1") => Kind::Dataset(Dataset::Parquet),
         _ if begins_as_picture(&head) => Kind::Pictures,
+        "tar" | "tgz" => Kind::Dataset(Dataset::WebDataset),
+        "gz" if source.ends_with(".tar.gz") => Kind::Dataset(Dataset::WebDataset),
         "csv" => Kind::Dataset(Dataset::Csv),
         "tsv" | "tab" => Kind::Dataset(Dataset::Tsv),
         "parquet" => Kind::Dataset(Dataset::Parquet),
@@ -53,6 +57,8 @@ pub fn guess(source: &str) -> Kind {
 fn folder(path: &Path) -> Kind {
     if holds_parquet(path) {
         Kind::Dataset(Dataset::Parquet)
+    } else if holds_tar(path) {
+        Kind::Dataset(Dataset::WebDataset)
     } else if Pictures::are_captioned(path) {
         Kind::Dataset(Dataset::Folder)
     } else {
@@ -73,6 +79,7 @@ fn absent(source: &str) -> Kind {
         "shapes" => Kind::Dataset(Dataset::Shapes),
         _ if hub => Kind::Dataset(Dataset::Coco),
         _ if source.ends_with(".parquet") => Kind::Dataset(Dataset::Parquet),
+        _ if source.ends_with(".tar") => Kind::Dataset(Dataset::WebDataset),
         _ if source.ends_with(".tsv") => Kind::Dataset(Dataset::Tsv),
         _ => Kind::Dataset(Dataset::Csv),
     }
@@ -104,6 +111,9 @@ mod tests {
         assert_eq!(of("bare"), Kind::Dataset(Dataset::Folder));
         file("shards/data/train-0.parquet", b"");
         assert_eq!(of("shards"), Kind::Dataset(Dataset::Parquet));
+        file("tars/train-000.tar", b"");
+        assert_eq!(of("tars"), Kind::Dataset(Dataset::WebDataset));
+        assert_eq!(of("none-{000..002}.tar"), Kind::Dataset(Dataset::WebDataset));
         assert_eq!(guess("shapes"), Kind::Dataset(Dataset::Shapes));
         assert_eq!(guess("RIW/small-coco"), Kind::Dataset(Dataset::Coco));
         assert_eq!(guess("owner/na.me-1"), Kind::Dataset(Dataset::Coco));

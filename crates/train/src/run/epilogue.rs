@@ -35,6 +35,7 @@ impl Run<'_> {
         if ended == Ended::Done && self.validated.is_none_or(|(step, _)| step != self.step) {
             self.validate()?;
         }
+        self.tell_padding();
         if !self.interrupted() {
             self.samples()?;
         }
@@ -57,6 +58,7 @@ impl Run<'_> {
             training: self.whole.time,
             validation_loss: self.validated.map(|(_, loss)| loss),
             bad_steps: self.bad.count,
+            padding: self.padding,
             counts: self.tally.counts().clone(),
         }
     }

@@ -47,6 +47,7 @@ pub fn summary_line(s: &Summary) -> Value {
         "kind": "summary", "ended": ended, "steps": s.steps, "new_steps": s.new_steps, "samples": s.samples,
         "seconds": s.training.as_secs_f64(), "skipped": s.counts.skipped, "truncated": s.counts.truncated,
         "replaced": s.counts.replaced, "warnings": s.counts.warnings, "validation_loss": s.validation_loss,
-        "bad_steps": s.bad_steps,
+        "bad_steps": s.bad_steps, "text_places": s.padding.places, "text_places_unsorted": s.padding.unsorted,
+        "text_tokens": s.padding.captions,
     })
 }

@@ -16,12 +16,12 @@ use crate::keep;
 use crate::memory::{self, Load};
 use crate::prepare::{self, Prepared};
 use crate::program::Size;
-use crate::report::{Event, Reporter};
+use crate::report::{Event, Padding, Reporter};
 use crate::run_dir::RunDir;
 use crate::settings::{self, AHEAD, SIDE_BY_SIDE};
 use crate::snapshot;
 use crate::sources;
-use ocelli_config::{Config, EXACT_STEPS};
+use ocelli_config::{Config, EXACT_STEPS, Shuffle};
 use ocelli_data::batch::LossMode;
 use ocelli_data::loader::{Loader, LoaderOptions};
 use ocelli_data::sampler::{Position, Sampler, SamplerOptions};
@@ -110,6 +110,8 @@ impl<'a> Run<'a> {
             loss: (0.0, 0.0),
             last: None,
             bad: BadSteps::default(),
+            padding: Padding::default(),
+            padding_told: Padding::default(),
             under: Under::default(),
             window: Window::default(),
             whole: Window::default(),
@@ -149,7 +151,8 @@ fn place(c: &Config, origin: &Origin, reporter: &mut dyn Reporter) -> Result<Res
     for passed in &origin.passed {
         reporter.event(&Event::Note(&format!("passed over: {passed}")));
     }
-    let (position, note) = checkpoint::position(path, meta, c.trainer.train_batch_size as u64)?;
+    let (position, note) =
+        checkpoint::position(path, meta, c.trainer.train_batch_size as u64, c.data.bucket)?;
     let line =
         format!("going on from {} (step {}, epoch {})", path.display(), meta.optim_step, position.epoch);
     reporter.event(&Event::Note(&line));
@@ -260,7 +263,25 @@ fn sampler(c: &Config, data: &Prepared) -> Result<Sampler, TrainError> {
         rank: 0,
         world: 1,
     };
-    Ok(Sampler::new(data.train_rows.clone(), options)?)
+    let sampler = Sampler::new(data.train_rows.clone(), options)?;
+    let sampler = match data.train.blocks().filter(|_| shuffles_in_windows(c, data.train.source().bytes())) {
+        Some(blocks) => sampler.with_shuffle_window(&blocks, c.data.shuffle_window),
+        None => sampler,
+    };
+    Ok(if c.data.bucket { sampler.with_buckets(data.train.clone()) } else { sampler })
+}
+
+/// Bytes of a source's files up to which its rows are shuffled over the whole split. A fixed number, not this machine's
+/// memory: the order of rows depends on seed and data alone.
+const SHUFFLED_WHOLE: u64 = 8 << 30;
+
+/// True if rows of a source of so many bytes are shuffled within windows.
+fn shuffles_in_windows(c: &Config, bytes: u64) -> bool {
+    match c.data.shuffle {
+        Shuffle::Auto => bytes > SHUFFLED_WHOLE,
+        Shuffle::Full => false,
+        Shuffle::Window => true,
+    }
 }
 
 /// The run's folder, in which snapshots of `needed` bytes can be saved.

@@ -56,6 +56,7 @@ impl Run<'_> {
         let begin = Instant::now();
         self.engine.train(batch, ends)?;
         self.batches += 1;
+        self.padding.add(loaded, self.data.tokenizer.pad());
         let under = &mut self.under;
         under.batches += 1;
         under.samples += batch.real_rows as u64;

@@ -22,7 +22,7 @@ const HELD_OPEN: usize = 200;
 
 /// A file.
 #[derive(Debug)]
-pub(super) struct Blocks {
+pub(crate) struct Blocks {
     path: PathBuf,
     /// `None`: opened for each read.
     file: Option<File>,
@@ -31,18 +31,18 @@ pub(super) struct Blocks {
 
 impl Blocks {
     /// `file`, which is one of so many.
-    pub(super) fn new(path: &Path, file: File, of: usize) -> io::Result<Self> {
+    pub(crate) fn new(path: &Path, file: File, of: usize) -> io::Result<Self> {
         let len = file.metadata()?.len();
         Ok(Self { path: path.to_path_buf(), file: (of <= HELD_OPEN).then_some(file), len })
     }
 
     /// Bytes of the file when it was opened.
-    pub(super) fn len(&self) -> u64 {
+    pub(crate) fn len(&self) -> u64 {
         self.len
     }
 
     /// The bytes from `offset` on.
-    pub(super) fn read(&self, offset: u64, len: usize) -> io::Result<Vec<u8>> {
+    pub(crate) fn read(&self, offset: u64, len: usize) -> io::Result<Vec<u8>> {
         if offset.checked_add(len as u64).is_none_or(|end| end > self.len) {
             let text = format!("{len} bytes at {offset} of a file of {} bytes", self.len);
             return Err(io::Error::new(io::ErrorKind::UnexpectedEof, text));

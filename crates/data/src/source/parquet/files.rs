@@ -1,4 +1,4 @@
-//! The files of a folder of this machine, or of a pattern, and which of them make up the wanted splits.
+//! The files of a folder of this machine, of a pattern, or of a range of numbers, and which of them make up the wanted splits.
 
 use std::path::{Path, PathBuf};
 
@@ -10,31 +10,42 @@ use crate::source::{SourceError, standin};
 
 /// The files of one split, in the order of their names.
 #[derive(Debug)]
-pub(super) struct Split {
-    pub(super) paths: Vec<PathBuf>,
+pub(crate) struct Split {
+    pub(crate) paths: Vec<PathBuf>,
     /// What a person would call it.
-    pub(super) shown: PathBuf,
+    pub(crate) shown: PathBuf,
 }
 
 /// What was found.
 #[derive(Debug)]
-pub(super) struct Files {
-    pub(super) train: Split,
-    pub(super) validation: Option<Split>,
-    pub(super) notes: Vec<String>,
-    pub(super) warnings: Vec<String>,
+pub(crate) struct Files {
+    pub(crate) train: Split,
+    pub(crate) validation: Option<Split>,
+    pub(crate) notes: Vec<String>,
+    pub(crate) warnings: Vec<String>,
 }
 
 impl Split {
     /// Files that are known to make up a split.
-    pub(super) fn of(paths: Vec<PathBuf>, shown: PathBuf) -> Self {
+    pub(crate) fn of(paths: Vec<PathBuf>, shown: PathBuf) -> Self {
         Self { paths, shown }
     }
 }
 
+/// Which files are looked for.
+pub(crate) struct Wanted {
+    /// What their names end with.
+    pub(crate) ending: &'static str,
+    /// Why a folder has none.
+    pub(crate) none: fn(&Path) -> String,
+}
+
+/// Parquet files.
+pub(crate) const PARQUET: Wanted = Wanted { ending: "parquet", none };
+
 /// Finds the files of the splits asked for.
-pub(super) fn find(path: &Path, names: &SplitNames) -> Result<Files, SourceError> {
-    let (root, paths, whole) = list(path)?;
+pub(crate) fn find(path: &Path, names: &SplitNames, wanted: &Wanted) -> Result<Files, SourceError> {
+    let (root, paths, whole) = list(path, wanted)?;
     if let [only] = &paths[..]
         && only == path
     {
@@ -47,8 +58,8 @@ pub(super) fn find(path: &Path, names: &SplitNames) -> Result<Files, SourceError
         below.map(|c| c.as_os_str().to_string_lossy()).collect::<Vec<_>>().join("/")
     };
     let below: Vec<String> = paths.iter().map(below).collect();
-    let Selection { train, validation, called, note, mut warnings } =
-        select(&below, names).map_err(|why| SourceError::not_usable(path, unselectable(path, why)))?;
+    let Selection { train, validation, called, note, mut warnings } = select(&below, names)
+        .map_err(|why| SourceError::not_usable(path, unselectable(path, why, wanted)))?;
     for files in [Some(&train), validation.as_ref()].into_iter().flatten() {
         match missing(&below, files) {
             Some(found) if whole => return Err(SourceError::not_usable(path, found)),
@@ -64,9 +75,9 @@ pub(super) fn find(path: &Path, names: &SplitNames) -> Result<Files, SourceError
 }
 
 /// Why nothing can be selected below `path`, for a person.
-fn unselectable(path: &Path, why: Unselectable) -> String {
+fn unselectable(path: &Path, why: Unselectable, wanted: &Wanted) -> String {
     match why {
-        Unselectable::NoParquet => none(path, false),
+        Unselectable::NoParquet => (wanted.none)(path),
         Unselectable::Several(folders) => format!(
             "holds several sets of files, in {}: give one of them as data_config.data_path",
             folders.join(", ")
@@ -76,9 +87,14 @@ fn unselectable(path: &Path, why: Unselectable) -> String {
 }
 
 /// The folder that names are relative to, the files in order, and whether they are all that the folder has.
-fn list(path: &Path) -> Result<(PathBuf, Vec<PathBuf>, bool), SourceError> {
+fn list(path: &Path, wanted: &Wanted) -> Result<(PathBuf, Vec<PathBuf>, bool), SourceError> {
     let about = std::fs::metadata(path);
     let pattern = path.to_str().filter(|text| about.is_err() && text.contains(['*', '?', '[']));
+    if let Some((root, paths)) = path.to_str().filter(|_| about.is_err()).and_then(braces) {
+        let absent =
+            paths.iter().find_map(|path| Some(SourceError::io(path, std::fs::metadata(path).err()?)));
+        return absent.map_or(Ok((root, paths, false)), Err);
+    }
     let (root, mut paths, whole) = match (pattern, about) {
         (Some(pattern), _) => {
             let wrong = |e: glob::PatternError| SourceError::not_usable(path, format!("is no pattern: {e}"));
@@ -88,18 +104,37 @@ fn list(path: &Path) -> Result<(PathBuf, Vec<PathBuf>, bool), SourceError> {
             (PathBuf::from(root), paths.collect::<Vec<_>>(), false)
         }
         (None, Err(e)) => return Err(SourceError::io(path, e)),
-        (None, Ok(about)) if about.is_dir() => (path.to_path_buf(), walk(path)?, true),
+        (None, Ok(about)) if about.is_dir() => (path.to_path_buf(), walk(path, wanted.ending)?, true),
         (None, Ok(_)) => return Ok((path.into(), vec![path.to_path_buf()], true)),
     };
     paths.sort();
     if paths.is_empty() {
-        return Err(SourceError::not_usable(path, none(path, pattern.is_some())));
+        let none = if pattern.is_some() { NO_MATCH.into() } else { (wanted.none)(path) };
+        return Err(SourceError::not_usable(path, none));
     }
     Ok((root, paths, whole))
 }
 
-/// All parquet files below a folder. Links to files are followed (a cache is made of them), to folders not.
-fn walk(folder: &Path) -> Result<Vec<PathBuf>, SourceError> {
+/// No more files than this are named by a range.
+const RANGE: u64 = 100_000;
+
+/// The files that a range of numbers names, `a-{00000..00012}.tar`, and the folder that they lie in.
+fn braces(text: &str) -> Option<(PathBuf, Vec<PathBuf>)> {
+    let (before, rest) = text.split_once('{')?;
+    let (range, after) = rest.split_once('}')?;
+    let (first, last) = range.split_once("..")?;
+    let number = |text: &str| text.parse::<u64>().ok().filter(|_| text.bytes().all(|b| b.is_ascii_digit()));
+    let (from, to, width) = (number(first)?, number(last)?, first.len());
+    if to < from || to - from >= RANGE {
+        return None;
+    }
+    let root = before.rsplit_once('/').map_or("", |(root, _)| root);
+    let name = |n: u64| PathBuf::from(format!("{before}{n:0width$}{after}"));
+    Some((root.into(), (from..=to).map(name).collect()))
+}
+
+/// All files of an ending below a folder. Links to files are followed (a cache is made of them), to folders not.
+fn walk(folder: &Path, ending: &str) -> Result<Vec<PathBuf>, SourceError> {
     let visible = |e: &DirEntry| e.depth() == 0 || !e.file_name().as_encoded_bytes().starts_with(b".");
     let mut paths = Vec::new();
     for entry in WalkDir::new(folder).follow_root_links(true).into_iter().filter_entry(visible) {
@@ -107,7 +142,7 @@ fn walk(folder: &Path) -> Result<Vec<PathBuf>, SourceError> {
             let place = e.path().unwrap_or(folder).to_path_buf();
             SourceError::io(&place, e.into())
         })?;
-        let named = entry.path().extension().is_some_and(|e| e.eq_ignore_ascii_case("parquet"));
+        let named = entry.path().extension().is_some_and(|e| e.eq_ignore_ascii_case(ending));
         if named && entry.path().is_file() {
             paths.push(entry.into_path());
         }
@@ -115,11 +150,11 @@ fn walk(folder: &Path) -> Result<Vec<PathBuf>, SourceError> {
     Ok(paths)
 }
 
-/// Why there are no files.
-fn none(path: &Path, pattern: bool) -> String {
-    if pattern {
-        return "no file has a name like that".into();
-    }
+/// What a pattern without files is.
+const NO_MATCH: &str = "no file has a name like that";
+
+/// Why a folder has no parquet file.
+fn none(path: &Path) -> String {
     let names = std::fs::read_dir(path).into_iter().flatten().filter_map(Result::ok).map(|e| e.file_name());
     let has = |ending: &str| names.into_iter().any(|n| n.to_string_lossy().to_lowercase().ends_with(ending));
     if has("metadata.csv") || path.join("metadata.jsonl").exists() {

@@ -5,10 +5,10 @@
 //! a row of its page or row group is first read ([`units`](self)), so that rows can then be read in any order
 //! at the cost of one read of the disk.
 
-mod blocks;
+pub(crate) mod blocks;
 mod captions;
 mod columns;
-mod files;
+pub(crate) mod files;
 mod filled;
 mod guard;
 mod header;
@@ -29,7 +29,7 @@ use super::groups::{Captions, Groups};
 use super::name::{Name, Root, is_address, leads_out, not_fetched};
 use super::picture::{Picture, reject};
 use super::splits::SplitNames;
-use super::{BadSample, Repeats, Sample, Source, SourceError, WEB_ADDRESS, base64};
+use super::{BadSample, Blocks, Repeats, Sample, Source, SourceError, WEB_ADDRESS, base64};
 use crate::image::{DecodeOptions, NO_MEMORY, Reject};
 use crate::memory::Lack;
 use crate::stages::{Stage, timed};
@@ -39,6 +39,9 @@ use paths::Told;
 use shard::Shard;
 use spool::Spool;
 use units::{Units, Value};
+
+/// Rows that are worth reading one after another: a row group, or pages of so many of its rows.
+const BLOCK: usize = 256;
 
 /// How parquet files are read.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -70,6 +73,7 @@ pub struct ParquetSplits {
 pub struct Parquet {
     shards: Vec<Shard>,
     units: Units,
+    lies: Blocks,
     captions: Captions,
     spool: Spool,
     told: Told,
@@ -90,7 +94,7 @@ impl Parquet {
         names: &SplitNames,
         options: &ParquetOptions,
     ) -> Result<ParquetSplits, SourceError> {
-        let found = files::find(path, names)?;
+        let found = files::find(path, names, &files::PARQUET)?;
         let validation = found.validation.as_ref().map(|v| Self::open_split(v, options)).transpose()?;
         let train = Self::open_split(&found.train, options)?;
         Ok(ParquetSplits { train, validation, notes: found.notes, warnings: found.warnings })
@@ -158,7 +162,11 @@ impl Parquet {
         let describe = format!("parquet {place} ({files}{held})");
         let (decode, fingerprint) = (options.decode.clone(), fingerprint.value());
         let told = Told::default();
-        let mut set = Self { shards, units, captions, spool, told, decode, notes, describe, fingerprint };
+        let row = |picture| captions.groups().map_or(picture, |groups| groups.rows_of(picture).start);
+        let runs = units.runs().map(|(picture, group)| (row(picture), group));
+        let lies = Blocks::join(runs, rows, BLOCK);
+        let mut set =
+            Self { shards, units, lies, captions, spool, told, decode, notes, describe, fingerprint };
         set.told = paths::told(&set);
         set.notes.extend(set.told.repeats.as_ref().map(Repeats::note));
         Ok(set)
@@ -259,6 +267,14 @@ impl Source for Parquet {
 
     fn repeats(&self) -> Option<&Repeats> {
         self.told.repeats.as_ref()
+    }
+
+    fn blocks(&self) -> Option<&Blocks> {
+        Some(&self.lies)
+    }
+
+    fn bytes(&self) -> u64 {
+        self.shards.iter().map(|shard| shard.blocks.len()).sum()
     }
 
     fn unknown_repeats(&self) -> Option<String> {

@@ -92,7 +92,8 @@ pub(crate) fn folder_of<'a>(name: &'a str, splits: &SplitNames) -> &'a str {
 impl Selection {
     fn leave_out(&mut self, names: &[String], files: &[usize], which: &str) {
         if let Some(&first) = files.first() {
-            let files = count(files.len(), "parquet file");
+            let ending = names[first].rsplit_once('.').map_or("", |(_, ending)| ending);
+            let files = count(files.len(), format!("{ending} file").trim_start());
             self.warnings.push(format!("left out: {files} {which}, such as {}", names[first]));
         }
     }

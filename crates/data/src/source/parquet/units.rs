@@ -96,6 +96,11 @@ impl Units {
         self.starts[self.starts.len() - 1]
     }
 
+    /// First row of each unit, and whether a row group begins there.
+    pub(super) fn runs(&self) -> impl Iterator<Item = (usize, bool)> + '_ {
+        self.starts.iter().zip(&self.units).map(|(start, unit)| (*start, unit.first == 0))
+    }
+
     /// The unit of a row, and the row's place in it.
     pub(super) fn find(&self, row: usize) -> Option<(&Unit, usize)> {
         let at = self.starts.partition_point(|start| *start <= row).checked_sub(1)?;
