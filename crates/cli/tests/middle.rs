@@ -56,7 +56,7 @@ fn the_next_batch_is_the_same() {
             };
             let said = train("whole", &["trainer_config.max_iters=16", "data_config.num_workers=2"]);
             assert_eq!(
-                said.err.contains("without data_config.bucket"),
+                [said.out, said.err].concat().contains("without data_config.bucket"),
                 order.contains(&"data_config.bucket=true")
             );
             let whole = steps(&b, "whole");
