@@ -4,8 +4,8 @@
 //! same pixels, captions and bad samples. The file is keyed by what decides pixels: the source's content, and how pictures are
 //! decoded and scaled. Captions are kept as text, so that no vocabulary is part of the key.
 //!
-//! Invariants: under a cache's name stands a whole file or none ([`making`]); no byte of it is used that does not have
-//! the checksum it was written with ([`ready`]); reading never depends on it: whatever is amiss with the file, the source is
+//! Invariants: under a cache's name stands a whole file or none (`making.rs`); no byte of it is used that does not have
+//! the checksum it was written with (`ready.rs`); reading never depends on it: whatever is amiss with the file, the source is
 //! read, and [`Cached::trouble`] says so once.
 //!
 //! Files are read at positions instead of being mapped: a page of a mapped file that was cut meanwhile ends the process, and

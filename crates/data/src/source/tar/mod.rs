@@ -10,6 +10,7 @@ mod text;
 
 use std::path::{Path, PathBuf};
 
+use super::fingerprint::Fingerprint;
 use super::groups::Groups;
 use super::parquet::files::{self, Wanted};
 use super::picture::{MAX_FILE_BYTES, Picture, reject};
@@ -55,6 +56,7 @@ pub struct Tar {
     blocks: Blocks,
     describe: String,
     fingerprint: u64,
+    archives: Vec<PathBuf>,
 }
 
 impl Tar {
@@ -99,7 +101,8 @@ impl Tar {
         let samples = count(index.samples(), "sample");
         let describe = format!("webdataset {} ({archives}{samples})", shown.display());
         let fingerprint = index.print(&blocks, PRINTED);
-        Ok(Self { index, decode: options.decode.clone(), blocks, describe, fingerprint })
+        let archives = files.paths.clone();
+        Ok(Self { index, decode: options.decode.clone(), blocks, describe, fingerprint, archives })
     }
 
     fn picture(&self, row: usize) -> Result<Picture<'static>, Reject> {
@@ -188,5 +191,12 @@ impl Source for Tar {
     /// every byte of every picture.
     fn fingerprint(&self) -> u64 {
         self.fingerprint
+    }
+
+    /// Covers length and time of the last change of each archive.
+    fn stamp(&self) -> Option<u64> {
+        let mut stamp = Fingerprint::new("files");
+        self.archives.iter().for_each(|path| stamp.file(std::fs::metadata(path).ok().as_ref()));
+        Some(stamp.value())
     }
 }
