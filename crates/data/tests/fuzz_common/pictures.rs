@@ -10,7 +10,7 @@ use super::{Target, Verdict};
 mod image_common;
 
 /// The limit of pixels while fuzzing. The bound of memory follows from it.
-const MAX_PIXELS: u64 = 1_000_000;
+pub const MAX_PIXELS: u64 = 1_000_000;
 
 pub fn target() -> Target {
     Target { name: "pictures", files: files(), mend, read, memory: 48 << 20 }

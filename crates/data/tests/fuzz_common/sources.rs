@@ -2,19 +2,19 @@
 
 use std::path::Path;
 
+use ocelli_data::image::DecodeOptions;
 use ocelli_data::source::csv::Csv;
 use ocelli_data::source::folder::Folder;
 use ocelli_data::source::parquet::{Parquet, ParquetOptions};
 use ocelli_data::source::{Delimiter, Encoding, Source, SourceError, SplitNames, TextOptions};
 
+use super::pictures::MAX_PIXELS;
 use super::{Target, Verdict};
 
-/// What the parsers' own buffers take. With 80 MiB a table of 3 kB failed once, at 192 MiB (seed 6290949590517436295), since threads
-/// keep buffers: which one that was is to be found, and the bound to go back.
-const MEMORY: usize = 384 << 20;
-/// A page of parquet is unpacked up to 128 MiB whatever it is in the file, in memory that doubles: once more its half. With that, 208 MiB,
-/// one failed at 243 (seed 12546751811990594542), as above.
-const PAGES: usize = 384 << 20;
+/// What the parsers' own buffers take.
+const MEMORY: usize = 80 << 20;
+/// A page of parquet is unpacked up to 128 MiB whatever it is in the file, in memory that doubles: once more its half.
+const PAGES: usize = 208 << 20;
 /// Rows that are read of each source.
 const ROWS: usize = 500;
 
@@ -67,13 +67,21 @@ fn with_file(name: &str, bytes: &[u8], read: impl FnOnce(&Path) -> Verdict) -> V
     read(&path)
 }
 
+/// Pictures with the limit that the bounds of memory are for: a header that claims more is asked for as much before it is believed.
+fn decoding() -> DecodeOptions {
+    DecodeOptions { max_pixels: MAX_PIXELS, ..DecodeOptions::default() }
+}
+
 fn read_table(bytes: &[u8], seed: u64) -> Verdict {
     with_file("x.csv", bytes, |path| {
         let label = if bytes.get(1) == Some(&0) { "utf-16le" } else { ENCODINGS[(seed % 5) as usize] };
         let header = bytes.split(|b| *b == b'\n').next().unwrap_or_default();
         let delimiter = if header.contains(&b'\t') { Delimiter::TAB } else { Delimiter::COMMA };
         let encoding = Encoding::named(label).unwrap();
-        verdict(Csv::open(path, &TextOptions { delimiter, encoding, ..TextOptions::default() }))
+        verdict(Csv::open(
+            path,
+            &TextOptions { delimiter, encoding, decode: decoding(), ..TextOptions::default() },
+        ))
     })
 }
 
@@ -81,13 +89,15 @@ fn read_folder(name: &str, bytes: &[u8]) -> Verdict {
     with_file(name, bytes, |path| {
         let folder = path.parent().unwrap();
         std::fs::write(folder.join("a.png"), fixture("cases/03_alpha_palette_grey/one_by_one.png")).unwrap();
-        verdict(Folder::open(folder, &SplitNames::default(), &TextOptions::default()).map(|s| s.train))
+        let options = TextOptions { decode: decoding(), ..TextOptions::default() };
+        verdict(Folder::open(folder, &SplitNames::default(), &options).map(|s| s.train))
     })
 }
 
 fn read_parquet(bytes: &[u8], _: u64) -> Verdict {
     with_file("x.parquet", bytes, |path| {
-        verdict(Parquet::open(path, &SplitNames::default(), &ParquetOptions::default()).map(|s| s.train))
+        let options = ParquetOptions { decode: decoding(), ..ParquetOptions::default() };
+        verdict(Parquet::open(path, &SplitNames::default(), &options).map(|s| s.train))
     })
 }
 
